@@ -1,0 +1,53 @@
+"""Fit a generative model of paths to expectations of path functionals."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slisde.flow.evaluate import Evaluation
+    from slisde.flow.gating import Norm
+    from slisde.flow.grid import TimeGrid
+    from slisde.flow.transition import Euler, Exponential
+    from slisde.model.coefficients import NoiseType
+    from slisde.model.interface import AbstractPathModel, parameter_count
+    from slisde.model.stack import SLiSDE, Stacking
+
+__version__ = "0.1.0"
+
+# Public names load on first use, so that `slisde --help` does not load JAX.
+_HOMES = {
+    "AbstractPathModel": "slisde.model.interface",
+    "Euler": "slisde.flow.transition",
+    "Evaluation": "slisde.flow.evaluate",
+    "Exponential": "slisde.flow.transition",
+    "NoiseType": "slisde.model.coefficients",
+    "Norm": "slisde.flow.gating",
+    "SLiSDE": "slisde.model.stack",
+    "Stacking": "slisde.model.stack",
+    "TimeGrid": "slisde.flow.grid",
+    "parameter_count": "slisde.model.interface",
+}
+
+__all__ = [
+    "AbstractPathModel",
+    "Euler",
+    "Evaluation",
+    "Exponential",
+    "NoiseType",
+    "Norm",
+    "SLiSDE",
+    "Stacking",
+    "TimeGrid",
+    "__version__",
+    "parameter_count",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'slisde' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

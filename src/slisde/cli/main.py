@@ -1,0 +1,52 @@
+"""The command `slisde`: one file per command, errors in one line."""
+
+import sys
+
+import typer
+
+from slisde import __version__
+from slisde.cli.doctor import doctor
+from slisde.cli.inspect import inspect
+from slisde.errors import SlisdeError
+
+app = typer.Typer(
+    name="slisde",
+    help="Fit a generative model of paths to expectations of path functionals.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(doctor)
+app.command()(inspect)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"slisde {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    del version  # handled by its callback
+
+
+def main() -> None:
+    """Run the command line; what the user can mend ends in exit code 2 and one line."""
+    try:
+        code = app(standalone_mode=False)
+    except (SlisdeError, typer.TyperException) as error:
+        message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
+        print(f"slisde: error: {' '.join(message.split())}", file=sys.stderr)
+        code = 2
+    except typer.Abort:
+        print("slisde: stopped", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader, `head` for instance, has had enough
+        code = 0
+    sys.exit(code)

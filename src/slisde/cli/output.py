@@ -1,0 +1,38 @@
+"""What commands print: an object with `--json`, aligned lines without."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+ConfigFile = Annotated[
+    str | None, typer.Option("--config", metavar="FILE.toml", help="Configuration file.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override one key; may be repeated."),
+]
+
+
+def show(values: dict[str, Any], *, as_json: bool, labels: dict[str, str] | None = None) -> None:
+    """Print the values; without JSON only those with a label, in the labels' order."""
+    if as_json:
+        print(json.dumps(values))
+        return
+    labels = {key: key for key in values} if labels is None else labels
+    width = max(len(label) for label in labels.values())
+    for key, label in labels.items():
+        print(f"{label:<{width}}  {_plain(values[key])}")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "none"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(_plain(item) for item in value)
+    return str(value)

@@ -1,0 +1,1 @@
+"""Affine recurrences, fast: grids, drivers, matrix families, transitions and their evaluation."""

@@ -1,0 +1,71 @@
+"""The time grid 0 = t_0 < t_1 < … < t_N = T (paper: sec:background)."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from slisde.errors import ArgumentError
+from slisde.shapes import StepSizes
+
+
+class TimeGrid(eqx.Module):
+    """N steps from 0 to the horizon T.
+
+    Example:
+        >>> TimeGrid.uniform(1.0, 4).times.tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    times: Float[np.ndarray, " node"] | Float[Array, " node"]
+
+    def __init__(self, times):
+        times = np.asarray(times, dtype=float)
+        if times.ndim != 1 or times.size < 2:
+            raise ArgumentError(
+                "times", times.shape, "must hold at least two nodes", "a grid has N ≥ 1 steps"
+            )
+        if times[0] != 0.0 or not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0):
+            raise ArgumentError(
+                "times",
+                times.tolist()[:4],
+                "must start at 0 and increase",
+                "steps need a positive length",
+            )
+        self.times = times
+
+    @classmethod
+    def uniform(cls, horizon: float, steps: int) -> "TimeGrid":
+        """Return the grid of `steps` equal steps to `horizon`."""
+        if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+            raise ArgumentError(
+                "steps", steps, "must be an integer ≥ 1", "a grid has at least one step"
+            )
+        if not (np.isfinite(horizon) and horizon > 0):
+            raise ArgumentError(
+                "horizon", horizon, "must be positive and finite", "paths run from 0 to the horizon"
+            )
+        return cls(np.linspace(0.0, float(horizon), steps + 1))
+
+    @property
+    def steps(self) -> int:
+        """The number of steps N."""
+        return self.times.shape[0] - 1
+
+    @property
+    def horizon(self):
+        """The last node T."""
+        return self.times[-1]
+
+    @property
+    def dt(self) -> StepSizes:
+        """The step sizes t_{k+1} − t_k."""
+        return jnp.diff(jnp.asarray(self.times))
+
+    def coarsen(self, factor: int) -> "TimeGrid":
+        """Return the grid of every `factor`-th node."""
+        if factor < 1 or self.steps % factor:
+            raise ArgumentError(
+                "factor", factor, f"must divide the {self.steps} steps", "the last node has to stay"
+            )
+        return type(self)(np.asarray(self.times)[::factor])

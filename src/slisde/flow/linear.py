@@ -1,0 +1,93 @@
+"""A driven linear layer on a grid: coefficients, steps and noise (paper: eq:model-time-dependent-sde)."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from slisde.flow.affine import AffineMap
+from slisde.flow.transition import AbstractTransition, step_weights
+from slisde.shapes import (
+    Increments,
+    LatentState,
+    MatrixCoefficients,
+    StepSizes,
+    StepValues,
+    VectorCoefficients,
+)
+
+
+class Gates(eqx.Module):
+    """The modulation of eq:gated-pair at every step: F ↦ 𝒟(α, F) and g ↦ g + o."""
+
+    scale: StepValues | None
+    offset: StepValues
+
+
+class Step(NamedTuple):
+    """What one step needs; every field of a whole layer has a leading step axis."""
+
+    matrices: Float[Array, "*step drift_and_noise block row col"]
+    vectors: Float[Array, "*step drift_and_channels latent"]
+    dt: Float[Array, "*step"]
+    noise: Float[Array, "*step noise path"]
+    scale: Float[Array, "*step latent path"] | None
+    offset: Float[Array, "*step latent path"] | None
+
+
+class LinearFlow(eqx.Module):
+    """Coefficients of one layer, frozen at the left end of each step, and the noise that drives it.
+
+    `matrices[k, 0]` is A_{t_k} and `matrices[k, j]` is C^j_{t_k}; additive noise has the drift alone.
+    `vectors[k, 0]` is b_{t_k} and `vectors[k, j]` is d^j_{t_k}; multiplicative noise has b alone.
+    A leading axis of length 1 means coefficients that do not depend on time.
+    """
+
+    matrices: MatrixCoefficients
+    vectors: VectorCoefficients
+    dt: StepSizes
+    noise: Increments
+    transition: AbstractTransition = eqx.field(static=True)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps N."""
+        return self.dt.shape[0]
+
+    def per_step(self, gates: Gates | None) -> Step:
+        """Return the inputs of all steps, homogeneous coefficients repeated along the step axis."""
+        scale, offset = (None, None) if gates is None else (gates.scale, gates.offset)
+        return Step(
+            self._repeat(self.matrices),
+            self._repeat(self.vectors),
+            self.dt,
+            self.noise,
+            scale,
+            offset,
+        )
+
+    def _repeat(self, coefficients: Float[Array, "#step ..."]) -> Float[Array, "step ..."]:
+        return jnp.broadcast_to(coefficients, (self.steps, *coefficients.shape[1:]))
+
+
+def advance(transition: AbstractTransition, step: Step, z: LatentState) -> LatentState:
+    """Return F̄_k z + ḡ_k, one step of eq:gated-recurrence for all paths."""
+    return transition.advance(step.matrices, step.dt, step.noise, step.scale, z) + offset(step, z)
+
+
+def affine_map(transition: AbstractTransition, step: Step, z: LatentState) -> AffineMap:
+    """Return the pair (F̄_k, ḡ_k) of one step for all paths; `z` gives the shape only."""
+    matrix = transition.matrix(step.matrices, step.dt, step.noise)
+    if step.scale is not None:
+        matrix = matrix.scale_diagonal(step.scale)
+    return AffineMap(matrix, offset(step, z))
+
+
+def offset(step: Step, z: LatentState) -> LatentState:
+    """Return ḡ_k = b Δt + D ΔW + o."""
+    total = jnp.zeros_like(z) if step.offset is None else step.offset
+    channels = len(step.vectors)
+    if channels == 0:  # an adjoint recurrence
+        return total
+    return total + step.vectors.T @ step_weights(step.dt, step.noise, channels)

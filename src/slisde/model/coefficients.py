@@ -1,0 +1,147 @@
+"""Structured coefficients and their time decoder (paper: ssec:base-layer, app:time-dependent-coefficients)."""
+
+from enum import StrEnum
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.flow.grid import TimeGrid
+from slisde.flow.structure import check_block_size
+from slisde.model.time_features import DECODER_FEATURES, decoder_features
+from slisde.shapes import MatrixCoefficients, VectorCoefficients
+
+SCALE = 0.25
+"""Standard deviation of D's entries, and of a structured row's sum, at initialisation."""
+
+
+class NoiseType(StrEnum):
+    """Which parts of the diffusion C^j z + d^j a layer has."""
+
+    MULTIPLICATIVE = "multiplicative"
+    ADDITIVE = "additive"
+    GENERAL = "general"
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether the C^j are there."""
+        return self is not NoiseType.ADDITIVE
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the d^j are there."""
+        return self is not NoiseType.MULTIPLICATIVE
+
+
+class TimeDecoder(eqx.Module):
+    """Zero-initialised corrections of the free entries, from h(t) = tanh(U τ(t) + c).
+
+    The additive diffusion gets one gate per Brownian channel: d^j_t = (1 + Δ_j(h(t))) d^j.
+    """
+
+    hidden_kernel: Float[Array, "embedding 5"]
+    hidden_bias: Float[Array, " embedding"]
+    matrices: Float[Array, "drift_and_noise block row col embedding"]
+    drift: Float[Array, "latent embedding"]
+    channels: Float[Array, "channels embedding"] | None
+
+    def __init__(self, matrices, latent: int, channels: int, embedding: int, *, key: PRNGKeyArray):
+        self.hidden_kernel = (
+            jax.random.normal(key, (embedding, DECODER_FEATURES)) / DECODER_FEATURES**0.5
+        )
+        self.hidden_bias = jnp.zeros(embedding)
+        self.matrices = jnp.zeros((*matrices.shape, embedding))
+        self.drift = jnp.zeros((latent, embedding))
+        self.channels = jnp.zeros((channels, embedding)) if channels else None
+
+    def hidden(self, grid: TimeGrid) -> Float[Array, "step embedding"]:
+        """Return h at the left end of every step."""
+        return jnp.tanh(decoder_features(grid) @ self.hidden_kernel.T + self.hidden_bias[None])
+
+
+class Coefficients(eqx.Module):
+    """A, b, C^1…C^m and d^1…d^m of one layer, constant or decoded from time.
+
+    Args:
+        latent: the width d.
+        noise: the number m of Brownian channels.
+        block_size: 1 is diagonal, d is dense, anything between is block-diagonal.
+        noise_type: which diffusion terms there are.
+        low_rank: rank of D = left · right; 0 keeps D dense.
+        time_dependent: whether a decoder is added.
+        embedding: width of the decoder's hidden layer.
+    """
+
+    matrices: Float[Array, "drift_and_noise block row col"]
+    drift: Float[Array, " latent"]
+    diffusion: Float[Array, "latent noise"] | None
+    diffusion_left: Float[Array, "latent rank"] | None
+    diffusion_right: Float[Array, "rank noise"] | None
+    decoder: TimeDecoder | None
+
+    def __init__(
+        self,
+        latent: int,
+        noise: int,
+        *,
+        block_size: int = 8,
+        noise_type: NoiseType = NoiseType.GENERAL,
+        low_rank: int = 0,
+        time_dependent: bool = True,
+        embedding: int = 8,
+        key: PRNGKeyArray,
+    ):
+        check_block_size(latent, block_size)
+        if low_rank < 0 or low_rank > latent:
+            raise ArgumentError(
+                "low_rank",
+                low_rank,
+                f"must be between 0 and `latent` = {latent}",
+                "0 keeps D dense",
+            )
+        matrix_key, diffusion_key, decoder_key = jax.random.split(key, 3)
+        count = 1 + (noise if noise_type.has_matrices else 0)
+        shape = (count, latent // block_size, block_size, block_size)
+        self.matrices = SCALE / block_size**0.5 * jax.random.normal(matrix_key, shape)
+        self.drift = jnp.zeros(latent)
+        self.diffusion = self.diffusion_left = self.diffusion_right = None
+        if noise_type.has_vectors and low_rank:
+            self.diffusion_left = SCALE * jax.random.normal(diffusion_key, (latent, low_rank))
+            self.diffusion_right = jnp.zeros((low_rank, noise))
+        elif noise_type.has_vectors:
+            self.diffusion = SCALE * jax.random.normal(diffusion_key, (latent, noise))
+        channels = noise if noise_type.has_vectors else 0
+        self.decoder = (
+            TimeDecoder(self.matrices, latent, channels, embedding, key=decoder_key)
+            if time_dependent
+            else None
+        )
+
+    def on_grid(self, grid: TimeGrid) -> tuple[MatrixCoefficients, VectorCoefficients]:
+        """Return the coefficients at the left end of every step, or once if they are constant."""
+        matrices, drift, diffusion = (
+            self.matrices[None],
+            self.drift[None],
+            self._diffusion_rows()[None],
+        )
+        if self.decoder is not None:
+            hidden = self.decoder.hidden(grid)
+            matrices = matrices + jnp.einsum("jnrce,ke->kjnrc", self.decoder.matrices, hidden)
+            drift = drift + hidden @ self.decoder.drift.T
+            gate = 1.0 if self.decoder.channels is None else 1.0 + hidden @ self.decoder.channels.T
+            diffusion = jnp.broadcast_to(diffusion, (grid.steps, *diffusion.shape[1:]))
+            diffusion = (
+                diffusion
+                if self.decoder.channels is None
+                else diffusion * jnp.expand_dims(gate, -1)
+            )
+        return matrices, jnp.concatenate([drift[:, None], diffusion], axis=1)
+
+    def _diffusion_rows(self) -> Float[Array, "channels latent"]:
+        if self.diffusion is not None:
+            return self.diffusion.T
+        if self.diffusion_left is not None and self.diffusion_right is not None:
+            return (self.diffusion_left @ self.diffusion_right).T
+        return jnp.zeros((0, self.drift.shape[0]), self.drift.dtype)

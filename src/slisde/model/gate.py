@@ -1,0 +1,87 @@
+"""The gate between two layers (paper: eq:full-gate-input-appendix, eq:alpha-gate, eq:offset-gate)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.flow.gating import InFlowGate, Norm
+from slisde.flow.grid import TimeGrid
+from slisde.model.convolution import CausalConvolution
+from slisde.model.time_features import GATE_FEATURES, gate_features
+from slisde.shapes import LatentPaths
+
+KERNEL_SCALE = 0.01
+NORM_EPSILON = 1e-6
+"""The regulariser ς > 0 of eq:app-gate-input."""
+
+
+class GateNorm(eqx.Module):
+    """Gain, and for LayerNorm shift, applied after normalisation."""
+
+    gain: Float[Array, " latent"]
+    shift: Float[Array, " latent"] | None
+    kind: Norm = eqx.field(static=True)
+
+    def __init__(self, latent: int, kind: Norm):
+        self.gain = jnp.ones(latent)
+        self.shift = jnp.zeros(latent) if kind is Norm.LAYER else None
+        self.kind = kind
+
+
+class Gate(eqx.Module):
+    """Two gated linear units that turn the previous path into a diagonal scale and an offset.
+
+    Args:
+        latent: the width d of both layers.
+        amplitude: ε, how far the scale may leave one.
+        norm: RMSNorm or LayerNorm of the gate input.
+        time_features: whether (t, t², sin ωt, cos ωt) join the normalised state.
+        causal_conv: whether a short causal convolution precedes the norm.
+    """
+
+    kernel: Float[Array, "4 latent latent"]
+    time_kernel: Float[Array, "4 latent 4"] | None
+    bias: Float[Array, "4 latent"]
+    norm: GateNorm
+    convolution: CausalConvolution | None
+    amplitude: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        latent: int,
+        *,
+        amplitude: float = 0.1,
+        norm: Norm = Norm.RMS,
+        time_features: bool = True,
+        causal_conv: bool = False,
+        key: PRNGKeyArray,
+    ):
+        if not 0.0 < amplitude < 1.0:
+            raise ArgumentError(
+                "amplitude", amplitude, "must be in (0, 1)", "the scale 1 ± ε has to stay positive"
+            )
+        kernel_key, time_key, convolution_key = jax.random.split(key, 3)
+        self.kernel = KERNEL_SCALE * jax.random.normal(kernel_key, (4, latent, latent))
+        self.time_kernel = (
+            KERNEL_SCALE * jax.random.normal(time_key, (4, latent, GATE_FEATURES))
+            if time_features
+            else None
+        )
+        self.bias = jnp.zeros((4, latent))
+        self.norm = GateNorm(latent, norm)
+        self.convolution = CausalConvolution(latent, key=convolution_key) if causal_conv else None
+        self.amplitude = amplitude
+
+    def on_path(self, grid: TimeGrid, previous: LatentPaths) -> InFlowGate:
+        """Return the gate ready for evaluation, with gain and time features folded in."""
+        bias = self.bias[None]
+        if self.norm.shift is not None:
+            bias = bias + (self.kernel @ self.norm.shift)[None]
+        if self.time_kernel is not None:
+            bias = bias + jnp.einsum("gdf,kf->kgd", self.time_kernel, gate_features(grid))
+        if self.convolution is not None:
+            previous = self.convolution(previous)
+        kernel = self.kernel * self.norm.gain[None, None]
+        return InFlowGate(previous, kernel, bias, self.amplitude, self.norm.kind, NORM_EPSILON)

@@ -1,0 +1,58 @@
+"""The linear readout of the last layer (paper: eq:output-readout)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.shapes import LatentPaths, ObservedPaths
+
+
+class LinearReadout(eqx.Module):
+    """Y_t = Π Z_t, or y_0 + Π (Z_t − Z_0) when the first observation is prescribed.
+
+    Args:
+        latent: the width d.
+        out: the output dimension p; paths are `[path, node]` when it is 1.
+        initial_value: y_0, or None to leave the start free.
+    """
+
+    kernel: Float[Array, "out latent"]
+    initial_value: float | tuple[float, ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        latent: int,
+        out: int = 1,
+        *,
+        initial_value: float | tuple[float, ...] | None = None,
+        key: PRNGKeyArray,
+    ):
+        if out < 1:
+            raise ArgumentError(
+                "out", out, "must be at least 1", "a path has at least one coordinate"
+            )
+        if isinstance(initial_value, tuple) and len(initial_value) != out:
+            raise ArgumentError(
+                "initial_value",
+                initial_value,
+                f"must have `out` = {out} entries",
+                "one per coordinate",
+            )
+        self.kernel = jax.random.normal(key, (out, latent)) / latent**0.5
+        self.initial_value = initial_value
+
+    def __call__(self, path: LatentPaths) -> ObservedPaths:
+        return self.observe(jnp.einsum("od,kdb->kob", self.kernel, path))
+
+    def observe(self, values: Float[Array, "node out path"]) -> ObservedPaths:
+        """Return public paths from Π Z: shifted to y_0 and with the path axis first."""
+        if self.initial_value is not None:
+            values = (
+                values
+                - values[:1]
+                + jnp.reshape(jnp.asarray(self.initial_value, values.dtype), (1, -1, 1))
+            )
+        paths = jnp.transpose(values, (2, 0, 1))
+        return paths[..., 0] if self.kernel.shape[0] == 1 else paths
