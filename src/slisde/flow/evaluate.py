@@ -1,6 +1,10 @@
 """One entry to every evaluation of a layer, and the choice between them."""
 
 from enum import StrEnum
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from slisde.errors import EngineError
 from slisde.flow import native
@@ -40,9 +44,24 @@ def evaluate(
     """Return the path of a layer from `initial`, gated by a previous layer or not."""
     evaluation = resolve(flow.transition, evaluation)
     if evaluation is Evaluation.NATIVE:
-        return _native(flow, gate, initial)
+        return _native(flow, gate, initial, None)
     gates = None if gate is None else gate.gates()
     return solve(_EVALUATORS[evaluation], flow, gates, initial)
+
+
+def evaluate_observed(
+    flow: LinearFlow,
+    gate: InFlowGate | None,
+    initial: LatentState,
+    readout: Float[Array, "out latent"],
+    *,
+    evaluation: Evaluation = Evaluation.AUTO,
+) -> tuple[LatentPaths, Float[Array, "node out path"]]:
+    """Return the path of a layer and its linear readout, from one pass where the engine can."""
+    if resolve(flow.transition, evaluation) is Evaluation.NATIVE:
+        return _native(flow, gate, initial, readout)
+    path = evaluate(flow, gate, initial, evaluation=evaluation)
+    return path, jnp.einsum("od,kdb->kob", readout, path)
 
 
 def resolve(transition: AbstractTransition, evaluation: Evaluation = Evaluation.AUTO) -> Evaluation:
@@ -63,16 +82,22 @@ def _require_native(transition: AbstractTransition) -> None:
         raise EngineError(f"the native engine is not available: {native.reason()}.")
 
 
-def _native(flow: LinearFlow, gate: InFlowGate | None, initial: LatentState) -> LatentPaths:
+def _native(
+    flow: LinearFlow,
+    gate: InFlowGate | None,
+    initial: LatentState,
+    readout: Float[Array, "out latent"] | None,
+) -> Any:
     layer = (flow.matrices, flow.vectors, flow.dt, flow.noise, initial)
     if gate is None:
-        return native.recurrence(*layer)
+        return native.recurrence(*layer, readout=readout)
     return native.gated_recurrence(
         *layer,
         gate.previous,
         gate.kernel,
         gate.bias,
         amplitude=gate.amplitude,
-        norm=gate.norm,
+        norm=gate.norm.value,
         norm_epsilon=gate.norm_epsilon,
+        readout=readout,
     )

@@ -55,6 +55,10 @@ class LinearFlow(eqx.Module):
         """The number of steps N."""
         return self.dt.shape[0]
 
+    def driven_by(self, noise: Increments) -> "LinearFlow":
+        """Return the same layer with another driver."""
+        return LinearFlow(self.matrices, self.vectors, self.dt, noise, self.transition)
+
     def per_step(self, gates: Gates | None) -> Step:
         """Return the inputs of all steps, homogeneous coefficients repeated along the step axis."""
         scale, offset = (None, None) if gates is None else (gates.scale, gates.offset)

@@ -1,5 +1,7 @@
 """The gate between two layers (paper: eq:full-gate-input-appendix, eq:alpha-gate, eq:offset-gate)."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,13 @@ class GateNorm(eqx.Module):
         self.kind = kind
 
 
+class GateOnGrid(NamedTuple):
+    """What a gate is on a grid, before it sees a path."""
+
+    kernel: Float[Array, "4 latent latent"]
+    bias: Float[Array, "#step 4 latent"]
+
+
 class Gate(eqx.Module):
     """Two gated linear units that turn the previous path into a diagonal scale and an offset.
 
@@ -58,10 +67,7 @@ class Gate(eqx.Module):
         causal_conv: bool = False,
         key: PRNGKeyArray,
     ):
-        if not 0.0 < amplitude < 1.0:
-            raise ArgumentError(
-                "amplitude", amplitude, "must be in (0, 1)", "the scale 1 ± ε has to stay positive"
-            )
+        check_amplitude(amplitude)
         kernel_key, time_key, convolution_key = jax.random.split(key, 3)
         self.kernel = KERNEL_SCALE * jax.random.normal(kernel_key, (4, latent, latent))
         self.time_kernel = (
@@ -74,14 +80,25 @@ class Gate(eqx.Module):
         self.convolution = CausalConvolution(latent, key=convolution_key) if causal_conv else None
         self.amplitude = amplitude
 
-    def on_path(self, grid: TimeGrid, previous: LatentPaths) -> InFlowGate:
-        """Return the gate ready for evaluation, with gain and time features folded in."""
+    def on_grid(self, grid: TimeGrid) -> GateOnGrid:
+        """Return kernel and bias with the norm's gain and the time features folded in."""
         bias = self.bias[None]
         if self.norm.shift is not None:
             bias = bias + (self.kernel @ self.norm.shift)[None]
         if self.time_kernel is not None:
             bias = bias + jnp.einsum("gdf,kf->kgd", self.time_kernel, gate_features(grid))
+        return GateOnGrid(self.kernel * self.norm.gain[None, None], bias)
+
+    def on_path(self, weights: GateOnGrid, previous: LatentPaths) -> InFlowGate:
+        """Return the gate that modulates a layer by the path before it."""
         if self.convolution is not None:
             previous = self.convolution(previous)
-        kernel = self.kernel * self.norm.gain[None, None]
-        return InFlowGate(previous, kernel, bias, self.amplitude, self.norm.kind, NORM_EPSILON)
+        return InFlowGate(previous, *weights, self.amplitude, self.norm.kind, NORM_EPSILON)
+
+
+def check_amplitude(amplitude: float) -> None:
+    """Raise unless the scale gate stays around one."""
+    if not 0.0 < amplitude < 1.0:
+        raise ArgumentError(
+            "amplitude", amplitude, "must be in (0, 1)", "the scale 1 ± ε has to stay positive"
+        )

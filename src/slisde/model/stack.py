@@ -4,7 +4,6 @@ from enum import StrEnum
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from slisde.errors import ArgumentError
@@ -16,12 +15,13 @@ from slisde.flow.brownian import (
     increments,
     initial_normals,
 )
-from slisde.flow.evaluate import Evaluation, evaluate
+from slisde.flow.evaluate import Evaluation
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
 from slisde.flow.transition import AbstractTransition
 from slisde.model.coefficients import NoiseType
-from slisde.model.gate import Gate
+from slisde.model.gate import Gate, check_amplitude
+from slisde.model.horizon import LayerOnGrid, layer_paths, observed_values, on_grid
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
 from slisde.model.prior import GaussianPrior
@@ -103,6 +103,7 @@ class SLiSDE(AbstractPathModel):
         key: PRNGKeyArray,
     ):
         _check_sizes(latent=latent, noise=noise, layers=layers, embedding=embedding)
+        check_amplitude(amplitude)
         if rho is not None:
             check_correlation(rho)
             if stacking is Stacking.RESIDUAL and layers > 1:
@@ -155,7 +156,7 @@ class SLiSDE(AbstractPathModel):
     ) -> ObservedPaths:
         """Return `paths` fresh paths on `grid`."""
         drivers = self.drivers(grid, paths, antithetic=antithetic, key=key)
-        return self.readout(self.layer_paths(grid, drivers, evaluation=evaluation)[-1])
+        return self.observe(grid, drivers, evaluation=evaluation)
 
     def drivers(
         self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
@@ -171,28 +172,44 @@ class SLiSDE(AbstractPathModel):
         )
         return Drivers(initial, prefix, correlated(prefix, innovation, self.rho))
 
+    def observe(
+        self,
+        grid: TimeGrid,
+        drivers: Drivers,
+        *,
+        evaluation: Evaluation = Evaluation.AUTO,
+        segment: int | None = None,
+    ) -> ObservedPaths:
+        """Return the observed paths of given noise.
+
+        Args:
+            grid: the time grid.
+            drivers: the noise, from `drivers`.
+            evaluation: how layers are evaluated.
+            segment: steps between checkpoints of the backward pass; None chooses, and keeps the
+                whole horizon while the layer paths are small (see `slisde.model.horizon`).
+        """
+        initial = drivers.initial if self.prior is None else self.prior(drivers.initial)
+        values = observed_values(
+            self._stack(grid, drivers), initial, self.readout.kernel, evaluation, segment
+        )
+        return self.readout.observe(values)
+
     def layer_paths(
         self, grid: TimeGrid, drivers: Drivers, *, evaluation: Evaluation = Evaluation.AUTO
     ) -> list[LatentPaths]:
         """Return the latent path of every layer, first to last."""
         initial = drivers.initial if self.prior is None else self.prior(drivers.initial)
-        depth = len(self.layers)
-        noises = [drivers.prefix] * (depth - 1) + [drivers.last]
-        paths = [
-            evaluate(self.layers[0].flow(grid, noises[0]), None, initial, evaluation=evaluation)
+        return layer_paths(self._stack(grid, drivers), initial, evaluation)
+
+    def _stack(self, grid: TimeGrid, drivers: Drivers) -> list[LayerOnGrid]:
+        noises = [drivers.prefix] * (len(self.layers) - 1) + [drivers.last]
+        return [
+            LayerOnGrid(layer.flow(grid, noise), coupling, on_grid(coupling, grid))
+            for layer, noise, coupling in zip(
+                self.layers, noises, (None, *self.couplings), strict=True
+            )
         ]
-        for layer, coupling, noise in zip(self.layers[1:], self.couplings, noises[1:], strict=True):
-            previous = paths[-1]
-            if isinstance(coupling, Gate):
-                gate = coupling.on_path(grid, previous)
-                path = evaluate(layer.flow(grid, noise), gate, initial, evaluation=evaluation)
-            else:
-                flow = layer.flow(grid, coupling(previous))
-                path = previous + evaluate(
-                    flow, None, jnp.zeros_like(initial), evaluation=evaluation
-                )
-            paths.append(path)
-        return paths
 
 
 def _check_sizes(**sizes: int) -> None:

@@ -1,0 +1,1 @@
+"""The models the paper compares with, behind the same interface."""

@@ -1,0 +1,1 @@
+"""Fitting a model to expectations."""

@@ -1,0 +1,118 @@
+"""Times of training steps and forward passes of all families, interleaved in one run."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from slisde.experiments.config import Config, parse
+from slisde.experiments.cost import step_flops
+from slisde.experiments.machine import describe
+from slisde.experiments.workload import neural_sde_cell, slice_cell, toy_cell, training_step
+from slisde.flow.evaluate import Evaluation, resolve
+from slisde.flow.transition import Euler
+
+PEAK_SIZE = 2048
+SECONDS_PER_ENTRY = 30.0
+"""An entry that has taken this long is not run again; slow evaluations keep the median of fewer runs."""
+
+Report = Callable[[str], None]
+
+
+def bench(
+    paths: int,
+    steps: int,
+    repeat: int,
+    report: Report,
+    *,
+    evaluations: tuple[Evaluation, ...] = (Evaluation.SEQUENTIAL, Evaluation.CHUNKED),
+    memory: bool = True,
+) -> dict[str, Any]:
+    """Return medians over `repeat` interleaved runs, the matrix-product peak, and the share of it."""
+    auto = resolve(Euler())
+    models = {"slisde": toy_cell(), "neural_sde": neural_sde_cell(), "slice": slice_cell()}
+    models |= {f"slisde_{each}": toy_cell(2, each) for each in evaluations if each is not auto}
+    entries: dict[str, Callable[[int], Any]] = {"peak": _matrix_product()}
+    for name, model in models.items():
+        entries[f"{name}_step"], entries[f"{name}_forward"] = training_step(model, steps, paths)
+    seconds = _interleaved(entries, repeat, report)
+    peak = 2.0 * PEAK_SIZE**3 / seconds.pop("peak") / 1e9
+    flops = step_flops(toy_config(paths, steps)) / 1e9
+    result: dict[str, Any] = {f"{name}_s": value for name, value in seconds.items()}
+    step = seconds["slisde_step"]
+    result |= {
+        "speedup_vs_neural_sde": seconds["neural_sde_step"] / step,
+        "speedup_vs_slice": seconds["slice_step"] / step,
+        "peak_gflops": peak,
+        "slisde_gflops": flops / step,
+        "peak_fraction": flops / step / peak,
+        "paths": paths,
+        "steps": steps,
+        "repeat": repeat,
+        "evaluation": auto,
+        "machine": describe(),
+    }
+    if memory:
+        report("memory")
+        result |= in_fresh_process(paths, steps)
+    return result
+
+
+def toy_config(paths: int, steps: int) -> Config:
+    """Return the configuration of the timed cell: the defaults, at this shape."""
+    return parse({"train": {"paths": paths}, "grid": {"steps": steps}})
+
+
+def in_fresh_process(paths: int, steps: int) -> dict[str, float]:
+    """Return peak memory of a process that only trains, and its time to the first step."""
+    command = [sys.executable, "-m", __name__, str(paths), str(steps)]
+    start = time.time()
+    child = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)  # noqa: S603
+    answer = json.loads(child.stdout)
+    first = answer.pop("first_step_at") - start
+    return {**answer, "first_step_after_s": first}
+
+
+def _interleaved(
+    entries: dict[str, Callable[[int], Any]], repeat: int, report: Report
+) -> dict[str, float]:
+    spent: dict[str, list[float]] = {name: [] for name in entries}
+    for name, run in entries.items():
+        report(f"compiling {name}")
+        jax.block_until_ready(run(0))
+    for index in range(repeat):
+        for name, run in entries.items():
+            if sum(spent[name]) > SECONDS_PER_ENTRY:
+                continue
+            report(f"{name}, run {index + 1} of {repeat}")
+            start = time.perf_counter()
+            jax.block_until_ready(run(index + 1))
+            spent[name].append(time.perf_counter() - start)
+    return {name: median(values) for name, values in spent.items()}
+
+
+def _matrix_product() -> Callable[[int], Any]:
+    square = jax.random.normal(jax.random.key(0), (PEAK_SIZE, PEAK_SIZE), jnp.float32)
+    product = jax.jit(lambda a: a @ a)
+    return lambda _: product(square)
+
+
+def _train_alone(paths: int, steps: int) -> None:
+    run, _ = training_step(toy_cell(), steps, paths)
+    jax.block_until_ready(run(0))
+    first = time.time()
+    jax.block_until_ready(run(1))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    print(json.dumps({"peak_memory_gb": peak, "first_step_at": first}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    _train_alone(int(sys.argv[1]), int(sys.argv[2]))
