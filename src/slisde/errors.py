@@ -26,5 +26,9 @@ class ConfigError(SlisdeError):
     """A configuration file or `--set` option that cannot be used."""
 
 
+class ProblemError(SlisdeError, ValueError):
+    """A calibration problem that no model could be fitted to."""
+
+
 class EngineError(SlisdeError):
     """A forced engine or evaluation that this machine or model does not have."""

@@ -1,0 +1,1 @@
+"""What is matched: functionals of a path, and problems made of them."""

@@ -1,0 +1,127 @@
+"""A calibration problem: functionals, prescribed values, weights and groups (paper: eq:calib-loss)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from slisde.errors import ProblemError
+from slisde.functionals.base import AbstractFunctional
+from slisde.functionals.check import check_problem
+from slisde.functionals.path import PathView
+from slisde.shapes import ObservedPaths
+
+
+@dataclass(frozen=True)
+class Target:
+    """One prescribed expectation E[φ(Y)] = value.
+
+    Args:
+        functional: φ.
+        value: the expectation to be matched.
+        group: targets of a group are averaged, groups are weighted.
+        weight: weight inside the group.
+        held_out: scored but never fitted.
+        standard_error: uncertainty of the value, where it is an estimate.
+        bid: lowest acceptable value, where there is one.
+        ask: highest acceptable value.
+    """
+
+    functional: AbstractFunctional
+    value: float
+    group: str = "all"
+    weight: float = 1.0
+    held_out: bool = False
+    standard_error: float | None = None
+    bid: float | None = None
+    ask: float | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Targets on a horizon, and how their errors are weighted.
+
+    The loss of eq:calib-loss is Σ_g W_g · mean_{φ ∈ g} w_φ (E[φ] − c_φ)², the group weights W_g
+    normalised to one and the mean taken over the targets of the group that are fitted (or, for a
+    held-out score, over those that are held out).
+    """
+
+    targets: Sequence[Target]
+    horizon: float
+    initial_value: float | None = None
+    group_weights: Mapping[str, float] = field(default_factory=dict)
+    name: str = "problem"
+
+    def __post_init__(self):
+        check_problem(self)
+
+    @cached_property
+    def values(self) -> Float[np.ndarray, " target"]:
+        """The prescribed values c_φ."""
+        return np.array([target.value for target in self.targets])
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups, in order of appearance."""
+        return list(dict.fromkeys(target.group for target in self.targets))
+
+    def weights(self, *, held_out: bool = False) -> Float[np.ndarray, " target"]:
+        """Return w_φ of eq:calib-loss for the fitted or for the held-out targets, zero elsewhere."""
+        chosen = np.array([target.held_out == held_out for target in self.targets])
+        names = np.array([target.group for target in self.targets])
+        present = [group for group in self.groups if np.any(chosen & (names == group))]
+        if not present:
+            raise ProblemError(f"{self.name} has no {'held-out' if held_out else 'fitted'} target.")
+        shares = np.array([self.group_weights.get(group, 1.0) for group in present])
+        shares = shares / shares.sum()
+        weights = np.zeros(len(self.targets))
+        for group, share in zip(present, shares, strict=True):
+            members = chosen & (names == group)
+            own = np.array([target.weight for target in self.targets])[members]
+            weights[members] = share * own / members.sum()
+        return weights
+
+    def evaluator(self, *, smooth: bool = False) -> "Evaluator":
+        """Return the function from paths to the values of all functionals."""
+        functionals = [target.functional for target in self.targets]
+        return Evaluator([f.smooth() for f in functionals] if smooth else functionals)
+
+
+class Evaluator(eqx.Module):
+    """Evaluates many functionals on many paths, those of one kind together."""
+
+    kinds: list[AbstractFunctional]
+    order: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, functionals: Sequence[AbstractFunctional]):
+        members: dict[Any, list[int]] = {}
+        for index, functional in enumerate(functionals):
+            members.setdefault(_kind(functional), []).append(index)
+        self.kinds = [_stack([functionals[i] for i in indices]) for indices in members.values()]
+        self.order = tuple(np.argsort(np.concatenate(list(members.values()))).tolist())
+
+    def __call__(
+        self, paths: ObservedPaths, times: Float[Array, " node"]
+    ) -> Float[Array, "path target"]:
+        """Return φ of every path and target, targets in the order of the problem."""
+        return jax.vmap(lambda values: self._on_path(values, times))(paths)
+
+    def _on_path(self, values, times):
+        path = PathView(values, times)
+        parts = [jax.vmap(lambda functional: functional(path))(kind) for kind in self.kinds]
+        return jnp.concatenate(parts)[np.array(self.order)]
+
+
+def _kind(functional: AbstractFunctional) -> Any:
+    """Return what functionals must share to be evaluated as one: class and static fields."""
+    return jax.tree.structure(functional)
+
+
+def _stack(functionals: Sequence[AbstractFunctional]) -> AbstractFunctional:
+    return jax.tree.map(lambda *leaves: jnp.asarray(leaves, dtype=float), *functionals)
