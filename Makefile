@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 NATIVE := $(wildcard src/slisde/flow/native/*.cc src/slisde/flow/native/*.h)
 PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 
-.PHONY: demo test test-slow check format lock bench clean
+.PHONY: demo test test-slow check format tables bench lock clean
 .DEFAULT_GOAL := test
 
 demo: $(READY) ## simulate and inspect a model
@@ -30,7 +30,10 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)
+tables: $(READY) ## README and docs from the records in results/
+	$(BIN)/python benchmarks/render.py
+
+bench: $(READY) ## time and memory of a training step beside the published figures
 	$(BIN)/python benchmarks/training_step.py
 
 lock: ## write requirements.lock anew; refuses to write a package index into it

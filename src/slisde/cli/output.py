@@ -1,6 +1,9 @@
 """What commands print: an object with `--json`, aligned lines without."""
 
 import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +16,23 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override one key; may be repeated."),
 ]
+Progress = Annotated[
+    bool, typer.Option("--progress", help="Show progress even where stderr is no terminal.")
+]
+
+
+@contextmanager
+def reporter(forced: bool) -> Iterator[Callable[[str], None]]:
+    """Give a function that shows what is being done, on stderr and on a terminal only."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status("starting") as status:
+            yield status.update
+    elif forced:
+        yield lambda message: print(message, file=sys.stderr, flush=True)
+    else:
+        yield lambda _: None
 
 
 def show(values: dict[str, Any], *, as_json: bool, labels: dict[str, str] | None = None) -> None:

@@ -68,6 +68,13 @@ class Config(Section):
     grid: GridConfig = GridConfig()
 
 
+_TABLES: dict[str, type[Section]] = {
+    "model": ModelConfig,
+    "train": TrainConfig,
+    "grid": GridConfig,
+}
+
+
 def load(path: Path | None = None, settings: Iterable[str] = ()) -> Config:
     """Return the configuration of a TOML file with `table.key=value` settings laid over it."""
     tables = {} if path is None else _read(path)
@@ -113,11 +120,10 @@ def _lay_over(tables: dict[str, Any], setting: str) -> None:
 def _floats_from_integers(tables: dict[str, Any]) -> dict[str, Any]:
     """Return the tables with `1` read as `1.0` where a number may have decimals."""
     for name, section in tables.items():
-        field = Config.model_fields.get(name)
-        if field is None or not isinstance(section, dict) or field.annotation is None:
+        if name not in _TABLES or not isinstance(section, dict):
             continue
         for key, value in section.items():
-            target = field.annotation.model_fields.get(key)
+            target = _TABLES[name].model_fields.get(key)
             wants_float = target is not None and target.annotation in (float, float | None)
             if wants_float and isinstance(value, int) and not isinstance(value, bool):
                 section[key] = float(value)
@@ -136,7 +142,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def _unknown(table: str, rest: list[str]) -> str:
-    known = _keys(table) if rest else list(Config.model_fields)
+    known = list(_TABLES[table].model_fields if rest else _TABLES)
     wrong = rest[0] if rest else table
     close = difflib.get_close_matches(wrong, known, n=1)
     hint = f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."
@@ -145,8 +151,3 @@ def _unknown(table: str, rest: list[str]) -> str:
         if rest
         else f"There is no table `[{wrong}]`. {hint}"
     )
-
-
-def _keys(table: str) -> list[str]:
-    annotation = Config.model_fields[table].annotation
-    return list(annotation.model_fields) if annotation is not None else []

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,13 @@ def processor_name() -> str:
 def total_memory() -> int:
     """Return the installed memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def peak_memory() -> int:
+    """Return the highest resident memory of this process so far, in bytes."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not getrusage: it counts the memory of the parent that started this process.
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

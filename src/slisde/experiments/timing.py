@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -13,10 +12,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from slisde.errors import EngineError
 from slisde.experiments.config import Config, parse
 from slisde.experiments.cost import step_flops
-from slisde.experiments.machine import describe
+from slisde.experiments.machine import describe, peak_memory
 from slisde.experiments.workload import neural_sde_cell, slice_cell, toy_cell, training_step
+from slisde.flow.engine import VARIABLE
 from slisde.flow.evaluate import Evaluation, resolve
 from slisde.flow.transition import Euler
 
@@ -71,11 +72,19 @@ def toy_config(paths: int, steps: int) -> Config:
     return parse({"train": {"paths": paths}, "grid": {"steps": steps}})
 
 
-def in_fresh_process(paths: int, steps: int) -> dict[str, float]:
-    """Return peak memory of a process that only trains, and its time to the first step."""
-    command = [sys.executable, "-m", __name__, str(paths), str(steps)]
+def in_fresh_process(
+    paths: int, steps: int, *, repeat: int = 1, engine: str | None = None
+) -> dict[str, float]:
+    """Return what a process that only trains needs: memory, start to first step, and step time."""
+    command = [sys.executable, "-m", __name__, str(paths), str(steps), str(repeat)]
+    forced = {} if engine is None else {VARIABLE: engine}
     start = time.time()
-    child = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)  # noqa: S603
+    child = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, check=False, env={**os.environ, **forced}
+    )
+    if child.returncode:
+        last = (child.stderr.strip().splitlines() or ["no message"])[-1]
+        raise EngineError(f"the training process ended with code {child.returncode}: {last}")
     answer = json.loads(child.stdout)
     first = answer.pop("first_step_at") - start
     return {**answer, "first_step_after_s": first}
@@ -105,14 +114,18 @@ def _matrix_product() -> Callable[[int], Any]:
     return lambda _: product(square)
 
 
-def _train_alone(paths: int, steps: int) -> None:
+def _train_alone(paths: int, steps: int, repeat: int) -> None:
     run, _ = training_step(toy_cell(), steps, paths)
     jax.block_until_ready(run(0))
     first = time.time()
-    jax.block_until_ready(run(1))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    print(json.dumps({"peak_memory_gb": peak, "first_step_at": first}))  # noqa: T201
+    seconds = _interleaved({"step": run}, repeat, lambda _: None)["step"]
+    answer = {
+        "peak_memory_gb": peak_memory() / 1e9,
+        "first_step_at": first,
+        "alone_step_s": seconds,
+    }
+    print(json.dumps(answer))  # noqa: T201
 
 
 if __name__ == "__main__":
-    _train_alone(int(sys.argv[1]), int(sys.argv[2]))
+    _train_alone(*(int(argument) for argument in sys.argv[1:4]))

@@ -71,7 +71,7 @@ class Diagonal(AbstractStructured):
         return self.entries * vector
 
     def compose(self, earlier):
-        return Diagonal(self.entries * earlier.entries)
+        return Diagonal(self.entries * earlier.diagonal)
 
     def scale_diagonal(self, scale):
         return Diagonal(self.entries * scale)
@@ -130,7 +130,7 @@ class Dense(AbstractStructured):
         return self._as_block.apply(vector)
 
     def compose(self, earlier):
-        return Dense(self._as_block.compose(earlier._as_block).blocks[0])
+        return Dense(self._as_block.compose(earlier).blocks[0])
 
     def scale_diagonal(self, scale):
         return Dense(self._as_block.scale_diagonal(scale).blocks[0])

@@ -1,0 +1,78 @@
+"""The whole performance study, about twenty minutes: writes results/performance.jsonl anew.
+
+Run it on an idle machine, then `make tables`. A study that was interrupted goes on where it stopped.
+
+    python benchmarks/performance.py [--fresh]
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+
+from slisde.experiments.cost import step_bytes
+from slisde.experiments.record import Record, append, read
+from slisde.experiments.timing import bench, in_fresh_process, toy_config
+from slisde.experiments.workload import toy_cell, training_step
+from slisde.flow.evaluate import Evaluation
+
+RESULTS = Path(__file__).parents[1] / "results" / "performance.jsonl"
+SEQUENTIAL, CHUNKED = Evaluation.SEQUENTIAL, Evaluation.CHUNKED
+FAMILY_SHAPES = {
+    (1024, 512): (SEQUENTIAL, CHUNKED),
+    (64, 512): (SEQUENTIAL, CHUNKED),
+    (4096, 512): (),
+}
+SCALING = [("steps", 1024, n) for n in (128, 256, 512, 1024, 2048, 4096, 8192)]
+SCALING += [("paths", b, 512) for b in (256, 512, 1024, 2048, 4096)]
+ALONE = [(1024, 512), (1024, 2048), (4096, 8192)]
+CACHE = "JAX_COMPILATION_CACHE_DIR"
+
+
+def families(paths: int, steps: int) -> Record:
+    evaluations = FAMILY_SHAPES[(paths, steps)]
+    in_fresh_process(paths, steps)  # warms the compilation cache for the measured start
+    return bench(paths, steps, 7, lambda _: None, evaluations=evaluations)
+
+
+def scaling(axis: str, paths: int, steps: int) -> Record:
+    run, _ = training_step(toy_cell(), steps, paths)
+    jax.block_until_ready(run(0))
+    seconds = []
+    for seed in range(1, 6):
+        start = time.perf_counter()
+        jax.block_until_ready(run(seed))
+        seconds.append(time.perf_counter() - start)
+    return {"axis": axis, "paths": paths, "steps": steps, "seconds": statistics.median(seconds)}
+
+
+def alone(paths: int, steps: int) -> Record:
+    predicted = step_bytes(toy_config(paths, steps), native=True) / 1e9
+    measured = in_fresh_process(paths, steps)
+    return {"paths": paths, "steps": steps, "predicted_memory_gb": predicted, **measured}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    if parser.parse_args().fresh:
+        RESULTS.unlink(missing_ok=True)
+    os.environ.setdefault(CACHE, str(Path.home() / ".cache" / "slisde" / "compiled"))
+    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
+    cells: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
+    cells += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]
+    for study, arguments in cells:
+        cell = " ".join(str(part) for part in (study.__name__, *arguments))
+        if cell in done:
+            continue
+        print(cell, file=sys.stderr, flush=True)
+        append(RESULTS, {"cell": cell, "kind": study.__name__, **study(*arguments)})
+
+
+if __name__ == "__main__":
+    main()

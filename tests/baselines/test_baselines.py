@@ -1,0 +1,69 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from slisde import Evaluation, TimeGrid, parameter_count
+from slisde.baselines.neural_sde import Diffusion, NeuralSDE
+from slisde.baselines.slice import SLiCE
+
+KEY = jax.random.key(3)
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    [
+        (NeuralSDE(64, 8, 128, key=KEY), 124_289),
+        (NeuralSDE(64, 8, 128, 3, key=KEY), 157_313),
+        (NeuralSDE(32, 8, 128, key=KEY), 78_913),
+        (SLiCE(64, 8, 2, key=KEY), 142_081),
+        (SLiCE(64, 8, 3, key=KEY), 212_801),
+    ],
+)
+def test_parameter_counts_are_the_published_ones(model, count):
+    assert parameter_count(model) == count
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NeuralSDE(6, 2, 5, initial_value=0.45, key=KEY),
+        NeuralSDE(6, 2, 5, diffusion=Diffusion.DIAGONAL, initial_value=0.45, key=KEY),
+        NeuralSDE(6, 2, 5, activation=jax.nn.gelu, initial_value=0.45, key=KEY),
+        SLiCE(6, 2, 2, block_size=3, initial_value=0.45, key=KEY),
+    ],
+)
+def test_a_baseline_answers_the_model_interface(model):
+    y = model(TimeGrid.uniform(1.0, 7), 4, key=KEY)
+    assert y.shape == (4, 8)
+    np.testing.assert_array_equal(y[:, 0], np.float32(0.45))
+    assert jnp.std(y[:, -1]) > 0
+    gradient = eqx.filter_grad(lambda m: m(TimeGrid.uniform(1.0, 7), 4, key=KEY).sum())(model)
+    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+
+
+@pytest.mark.usefixtures("exact")
+def test_a_neural_sde_step_is_euler_maruyama():
+    model = NeuralSDE(3, 2, 4, key=KEY)
+    grid = TimeGrid([0.0, 0.3, 1.0])
+    z = np.asarray(jax.random.normal(KEY, (1, 3)))
+    noise = np.asarray(jax.random.normal(jax.random.key(4), (2, 1, 2)))
+    observed = model.observe(grid, jnp.asarray(z), jnp.asarray(noise))
+    expected = [z @ model.kernel]
+    for time, dt, dw in zip([0.0, 0.3], [0.3, 0.7], noise, strict=True):
+        x = jnp.concatenate([jnp.asarray(z), jnp.full((1, 1), time)], axis=1)
+        sigma = np.asarray(model.diffusion(x)).reshape(3, 2)
+        z = z + np.asarray(model.drift(x)) * dt + (sigma @ dw[0])[None]
+        expected.append(z @ model.kernel)
+    np.testing.assert_allclose(observed[0], np.stack(expected)[:, 0], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("evaluation", [Evaluation.CHUNKED, Evaluation.AUTO])
+def test_slice_gives_the_same_paths_by_every_evaluation(evaluation):
+    model = SLiCE(8, 3, 2, block_size=4, key=KEY)
+    grid = TimeGrid.uniform(1.0, 11)
+    paths = model(grid, 5, evaluation=evaluation, key=KEY)
+    reference = model(grid, 5, evaluation=Evaluation.SEQUENTIAL, key=KEY)
+    np.testing.assert_allclose(paths, reference, rtol=1e-11, atol=1e-11)

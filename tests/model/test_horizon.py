@@ -1,0 +1,59 @@
+"""Cutting the horizon into segments changes memory, never the paths or the gradients."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from slisde import Evaluation, NoiseType, SLiSDE, Stacking, TimeGrid
+from slisde.errors import ArgumentError
+from slisde.model.horizon import WHOLE_HORIZON_BYTES, segment_steps
+
+GRID = TimeGrid.uniform(1.0, 13)
+MODELS = [
+    {"layers": 1},
+    {"layers": 2, "time_dependent": False, "time_features": False},
+    {"layers": 3, "out": 2, "prior": True, "rho": 0.3},
+    {"layers": 2, "block_size": 1, "noise_type": NoiseType.ADDITIVE},
+]
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("options", MODELS)
+@pytest.mark.parametrize("segment", [1, 5, 13])
+def test_segments_give_the_same_paths_and_gradients(options, segment):
+    model = SLiSDE(8, 3, **{"block_size": 4, **options}, key=jax.random.key(1))
+    drivers = model.drivers(GRID, 6, key=jax.random.key(2))
+
+    def total(model, segment):
+        y = model.observe(GRID, drivers, segment=segment, evaluation=Evaluation.SEQUENTIAL)
+        return jnp.sum(y**2)
+
+    value, gradient = eqx.filter_value_and_grad(total)(model, segment)
+    expected, reference = eqx.filter_value_and_grad(total)(model, GRID.steps)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    for mine, theirs in zip(jax.tree.leaves(gradient), jax.tree.leaves(reference), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_short_horizons_stay_whole_and_long_ones_are_cut_to_a_quarter_of_the_limit():
+    per_step = 2 * 64 * 4096 * 4
+    assert segment_steps(512, per_step) == 512
+    segment = segment_steps(8192, per_step)
+    assert segment * per_step <= WHOLE_HORIZON_BYTES // 4 < (segment + 1) * per_step
+
+
+@pytest.mark.parametrize(("segment", "options"), [(0, {}), (5, {"causal_conv": True})])
+def test_a_segment_that_cannot_be_is_refused(segment, options):
+    model = SLiSDE(8, 3, 2, **options, key=jax.random.key(1))
+    drivers = model.drivers(GRID, 6, key=jax.random.key(2))
+    with pytest.raises(ArgumentError, match="`segment` must be"):
+        model.observe(GRID, drivers, segment=segment)
+
+
+def test_residual_stacks_are_read_out_like_their_last_layer():
+    model = SLiSDE(8, 3, 3, stacking=Stacking.RESIDUAL, key=jax.random.key(1))
+    drivers = model.drivers(GRID, 6, key=jax.random.key(2))
+    last = model.layer_paths(GRID, drivers)[-1]
+    np.testing.assert_array_equal(model.observe(GRID, drivers), model.readout(last))
