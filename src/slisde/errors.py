@@ -30,5 +30,9 @@ class ProblemError(SlisdeError, ValueError):
     """A calibration problem that no model could be fitted to."""
 
 
+class DivergenceError(SlisdeError):
+    """Training that does not come back from non-finite losses."""
+
+
 class EngineError(SlisdeError):
     """A forced engine or evaluation that this machine or model does not have."""

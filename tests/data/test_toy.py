@@ -37,7 +37,8 @@ def test_half_of_the_loss_belongs_to_the_barriers(truth):
 
 def test_the_noise_floor_of_a_perfect_model_is_the_documented_one(truth):
     problem = toy_problem(truth)
-    variance = np.array([t.standard_error**2 for t in problem.targets]) * len(truth.values)
+    errors = np.array([t.standard_error for t in problem.targets], dtype=float)
+    variance = errors**2 * len(truth.values)
     floor = float(problem.weights() @ variance) / 2048
     # 4.15e-5 for the full simulation; the tolerance covers 4,000 paths on a coarser grid
     assert floor == pytest.approx(4.15e-5, rel=0.1)

@@ -1,0 +1,125 @@
+"""Expectations of a model with their errors, and the loss without Monte-Carlo bias."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.flow.grid import TimeGrid
+from slisde.functionals.problem import Evaluator, Problem
+from slisde.model.interface import AbstractPathModel
+
+BATCHES = 32
+"""Independent batches behind a debiased loss and its standard error."""
+
+PerTarget = Float[np.ndarray, " target"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Averages of all functionals of a problem over fresh paths of a model.
+
+    Attributes:
+        problem: what was estimated.
+        paths: number of paths n.
+        mean: the averages.
+        variance: the sample variances of single paths.
+        batch_means: averages of equal independent batches, `[batch, target]`.
+    """
+
+    problem: Problem
+    paths: int
+    mean: PerTarget
+    variance: PerTarget
+    batch_means: Float[np.ndarray, "batch target"]
+
+    @property
+    def standard_error(self) -> PerTarget:
+        """Standard errors of the averages."""
+        return np.sqrt(self.variance / self.paths)
+
+    @property
+    def z_score(self) -> PerTarget:
+        """Errors in standard errors, those of the prescribed values included where known."""
+        known = [target.standard_error or 0.0 for target in self.problem.targets]
+        total = np.sqrt(self.variance / self.paths + np.square(known))
+        return (self.mean - self.problem.values) / np.where(total > 0, total, np.nan)
+
+    def loss(self, *, held_out: bool = False) -> float:
+        """Return eq:calib-loss of this sample."""
+        error = self.mean - self.problem.values
+        return float(self.problem.weights(held_out=held_out) @ error**2)
+
+    def noise_floor(self, paths: int | None = None, *, held_out: bool = False) -> float:
+        """Return the loss that Monte-Carlo noise alone adds at `paths` paths."""
+        weights = self.problem.weights(held_out=held_out)
+        return float(weights @ self.variance) / (self.paths if paths is None else paths)
+
+    def debiased_loss(self, *, held_out: bool = False) -> tuple[float, float]:
+        """Return an unbiased estimate of the population loss, and its standard error.
+
+        Products of errors of *different* batches have no Monte-Carlo bias; their average over all
+        pairs is the estimate, and the jackknife over batches gives its error.
+        """
+        weights = self.problem.weights(held_out=held_out)
+        errors = self.batch_means - self.problem.values
+        count = len(errors)
+
+        def over_pairs(total, squares, n):
+            return (total**2 - squares) / (n * (n - 1)) @ weights
+
+        total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
+        value = over_pairs(total, squares, count)
+        left_out = over_pairs(total - errors, squares - errors**2, count - 1)
+        spread = (count - 1) / count * np.sum((left_out - left_out.mean()) ** 2)
+        return float(value), float(np.sqrt(spread))
+
+    def mean_absolute_error(self, group: str, *, held_out: bool = False) -> float:
+        """Return the mean |error| of a group's fitted or held-out targets."""
+        chosen = [t.group == group and t.held_out == held_out for t in self.problem.targets]
+        return float(np.mean(np.abs(self.mean - self.problem.values)[chosen]))
+
+
+def estimate(
+    model: AbstractPathModel,
+    problem: Problem,
+    grid: TimeGrid,
+    paths: int,
+    *,
+    batches: int = BATCHES,
+    report: Callable[[int, int], None] | None = None,
+    key: PRNGKeyArray,
+) -> Estimate:
+    """Return the hard functionals' averages over `paths` fresh paths, in `batches` equal batches."""
+    if batches < 3 or paths % batches:
+        raise ArgumentError(
+            "paths", paths, f"must be a multiple of {batches}", "the error comes from equal batches"
+        )
+    evaluator = problem.evaluator()
+
+    means, variances = [], []
+    for index in range(batches):
+        mean, variance = _on_batch(
+            model, evaluator, grid, paths // batches, jax.random.fold_in(key, index)
+        )
+        means.append(np.asarray(mean, np.float64))
+        variances.append(np.asarray(variance, np.float64))
+        if report is not None:
+            report(index + 1, batches)
+    batch_means = np.stack(means)
+    within = np.mean(variances, axis=0)
+    variance = within + batch_means.var(axis=0)
+    return Estimate(problem, paths, batch_means.mean(axis=0), variance, batch_means)
+
+
+@eqx.filter_jit
+def _on_batch(
+    model: AbstractPathModel, evaluator: Evaluator, grid: TimeGrid, paths: int, key: PRNGKeyArray
+):
+    samples = evaluator(model(grid, paths, key=key), jnp.asarray(grid.times))
+    return jnp.mean(samples, axis=0), jnp.var(samples, axis=0)
