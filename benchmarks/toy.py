@@ -1,0 +1,89 @@
+"""Fit TOY by the paper's protocol and variants of it; appends one record a cell to results/toy.jsonl.
+
+Finished cells are never run again, so the study can be stopped and started at will. A cell of the
+full protocol (1,000 steps of 1,024 paths on 512 steps) takes about a quarter of an hour on two cores.
+
+    python benchmarks/toy.py [--steps 1000] [--paths 1024] [--grid 512] [CELL …]
+
+A cell is LAYERS:SEED[:OPTION,…] with the options ema, antithetic, unbiased; without any cell, the
+paper's protocol runs at both depths with three seeds.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import jax
+
+from slisde.calibration.fit import calibrate
+from slisde.calibration.step import TrainSettings
+from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
+from slisde.experiments.machine import describe
+from slisde.experiments.metrics import fit_metrics, recovery
+from slisde.experiments.record import Record, append, read
+from slisde.flow.grid import TimeGrid
+from slisde.model.interface import parameter_count
+from slisde.model.stack import SLiSDE
+
+RESULTS = Path(__file__).parents[1] / "results" / "toy.jsonl"
+CACHE = Path.home() / ".cache" / "slisde" / "data"
+CELLS = [f"{layers}:{seed}" for seed in range(3) for layers in (2, 3)]
+LATENT = {2: 64, 3: 32}
+OPTIONS = {"ema": {"ema": 0.99}, "antithetic": {"antithetic": True}, "unbiased": {"unbiased": True}}
+
+
+def run(cell: str, given: argparse.Namespace) -> Record:
+    layers, seed, *rest = cell.split(":")
+    chosen = {
+        k: v for name in (rest[0].split(",") if rest else ()) for k, v in OPTIONS[name].items()
+    }
+    settings = TrainSettings(steps=given.steps, paths=given.paths, **chosen)
+    grid = TimeGrid.uniform(1.0, given.grid)
+    truth = statistics(cache=CACHE)
+    problem = toy_problem(truth)
+    weights_key, run_key, metrics_key, recovery_key = jax.random.split(jax.random.key(int(seed)), 4)
+    depth = int(layers)
+    model = SLiSDE(LATENT[depth], 8, depth, initial_value=INITIAL_VALUE, key=weights_key)
+    start = time.time()
+
+    def report(step: int, loss: float) -> None:
+        if step % 50 == 0:
+            left = (time.time() - start) / step * (settings.steps - step)
+            print(f"{cell} step {step} loss {loss:.2e}, {left:.0f} s left", file=sys.stderr)
+
+    fit = calibrate(model, problem, grid, settings, report=report, key=run_key)
+    seconds = time.time() - start
+    return {
+        "layers": depth,
+        "seed": int(seed),
+        "options": sorted(chosen),
+        "grid": given.grid,
+        "steps": given.steps,
+        "paths": given.paths,
+        "parameters": parameter_count(model),
+        "seconds_per_step": seconds / settings.steps,
+        "skipped": fit.skipped,
+        "final_losses": fit.losses[-20:],
+        **fit_metrics(fit.model, problem, grid, key=metrics_key),
+        **recovery(fit.model, truth, grid, key=recovery_key),
+        "machine": describe(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cells", nargs="*", default=CELLS)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--paths", type=int, default=1024)
+    parser.add_argument("--grid", type=int, default=512)
+    given = parser.parse_args()
+    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
+    for cell in given.cells:
+        name = f"{cell} N={given.grid} B={given.paths} steps={given.steps}"
+        if name not in done:
+            append(RESULTS, {"cell": name, **run(cell, given)})
+
+
+if __name__ == "__main__":
+    main()
