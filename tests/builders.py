@@ -81,9 +81,11 @@ def relative_error(value, reference) -> float:
     """Return the largest difference over the largest reference entry, leaf by leaf, at its worst."""
     assert jax.tree.structure(value) == jax.tree.structure(reference)
     pairs = zip(jax.tree.leaves(value), jax.tree.leaves(reference), strict=True)
-    return max(_relative(np.asarray(v), np.asarray(r)) for v, r in pairs)
+    # np.max, not max: a NaN must not be lost in a comparison.
+    return float(np.max([_relative(np.asarray(v), np.asarray(r)) for v, r in pairs]))
 
 
 def _relative(value: np.ndarray, reference: np.ndarray) -> float:
     assert value.shape == reference.shape
-    return float(np.max(np.abs(value - reference)) / np.max(np.abs(reference)))
+    size = np.max(np.abs(reference))
+    return float(np.max(np.abs(value - reference)) / (1.0 if size == 0.0 else size))

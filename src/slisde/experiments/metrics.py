@@ -58,6 +58,6 @@ def recovery(
         ("terminal", terminal, truth.values[:, -1]),
         ("maximum", highest, truth.maxima[:, -1]),
     ):
-        distances[f"ks_{name}"] = float(ks_2samp(ours, theirs)[0])
+        distances[f"ks_{name}"] = float(np.asarray(ks_2samp(ours, theirs))[0])
         distances[f"w1_{name}"] = float(wasserstein_distance(ours, theirs))
     return distances

@@ -77,7 +77,7 @@ def check_paths(paths: int) -> None:
         raise ArgumentError("paths", paths, "must be at least 1", "an empty batch has no average")
 
 
-def coarsen(fine: Increments, factor: int) -> Increments:
+def coarsen(fine: Float[Array, "fine_step noise path"], factor: int) -> Increments:
     """Return the increments of the same path on every `factor`-th node."""
     steps, noise, paths = fine.shape
     if factor < 1 or steps % factor:

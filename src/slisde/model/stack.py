@@ -114,6 +114,7 @@ class SLiSDE(AbstractPathModel):
                     "the last layer has no driver of its own",
                 )
         readout_key, *keys = jax.random.split(key, 2 * layers)
+        self.readout = LinearReadout(latent, out, initial_value=initial_value, key=readout_key)
         self.layers = tuple(
             LinearLayer(
                 latent,
@@ -142,7 +143,6 @@ class SLiSDE(AbstractPathModel):
             for coupling_key in keys[layers:]
         )
         self.prior = GaussianPrior(latent) if prior else None
-        self.readout = LinearReadout(latent, out, initial_value=initial_value, key=readout_key)
         self.latent, self.noise, self.rho = latent, noise, rho
 
     def __call__(
