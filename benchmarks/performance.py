@@ -15,11 +15,11 @@ from pathlib import Path
 
 import jax
 
-from slisde.experiments.cost import step_bytes
 from slisde.experiments.record import Record, append, read
-from slisde.experiments.timing import bench, in_fresh_process, toy_config
-from slisde.experiments.workload import toy_cell, training_step
+from slisde.experiments.timing import bench, in_fresh_process
+from slisde.experiments.workload import toy_cell, toy_model, training_step
 from slisde.flow.evaluate import Evaluation
+from slisde.model.memory import training_bytes
 
 RESULTS = Path(__file__).parents[1] / "results" / "performance.jsonl"
 SEQUENTIAL, CHUNKED = Evaluation.SEQUENTIAL, Evaluation.CHUNKED
@@ -52,7 +52,7 @@ def scaling(axis: str, paths: int, steps: int) -> Record:
 
 
 def alone(paths: int, steps: int) -> Record:
-    predicted = step_bytes(toy_config(paths, steps), native=True) / 1e9
+    predicted = training_bytes(toy_model(), steps, paths) / 1e9
     measured = in_fresh_process(paths, steps)
     return {"paths": paths, "steps": steps, "predicted_memory_gb": predicted, **measured}
 

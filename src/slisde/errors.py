@@ -34,5 +34,9 @@ class DivergenceError(SlisdeError):
     """Training that does not come back from non-finite losses."""
 
 
+class MemoryShortageError(SlisdeError):
+    """A computation that would not fit into the machine, found before it starts."""
+
+
 class EngineError(SlisdeError):
     """A forced engine or evaluation that this machine or model does not have."""

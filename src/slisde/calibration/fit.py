@@ -10,6 +10,8 @@ from slisde.errors import DivergenceError
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel
+from slisde.model.memory import check_memory
+from slisde.model.stack import SLiSDE
 
 PATIENCE = 20
 """Non-finite steps in a row after which training has diverged."""
@@ -47,6 +49,8 @@ def calibrate(
         key: the run's key; step k uses `fold_in(key, k)`.
     """
     settings = TrainSettings() if settings is None else settings
+    if isinstance(model, SLiSDE):
+        check_memory(model, grid.steps, settings.paths)
     step = make_step(model, problem, grid, settings, key=key)
     state = start(model, settings) if state is None else state
     losses: list[float] = []

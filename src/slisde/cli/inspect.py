@@ -21,6 +21,7 @@ def inspect(config: ConfigFile = None, settings: Settings = None, json: Json = F
         "shape": "paths x steps",
         "evaluation": "evaluation",
         "memory_gb": "memory of a training step (GB)",
+        "fits": "which fits here now",
         "gflop_per_step": "arithmetic of a training step (GFLOP)",
     }
     show(cost, as_json=json, labels=labels)

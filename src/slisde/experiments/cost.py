@@ -1,21 +1,10 @@
-"""Memory and arithmetic of a training step, from the configuration alone.
+"""Size, memory and arithmetic of a configured model; nothing is computed, shapes are enough.
 
-With s bytes a number, the paths of one layer over n steps are P = (n + 1) d B s bytes, where n is the
-horizon N or, when the paths of all layers would pass `WHOLE_HORIZON_BYTES`, one segment of it. A
-training step holds
-
-- the L layer paths for the backward pass, and two more at a time: the cotangents of a layer and of
-  the one before it;
-- on the JAX engine the scale and offset of a gated layer and their cotangents, 4 P;
-- one state per layer and segment, L d B s bytes for each of the N / n segments;
-- the noise, N m B s bytes, three times while it is drawn;
-- coefficients and their gradients, N (1 + m)(b + 1) d s bytes each, a few copies per layer.
-
-The arithmetic counts products only, three times the forward pass (forward, gradient to the state,
-gradient to the weights): 2 B N d (b + 1)(1 + m) per layer and 2 B N 4 d (d + 4) per gate.
+The arithmetic of a training step counts products only, three times the forward pass (forward, gradient
+to the state, gradient to the weights): 2 B N d (b + 1)(1 + m) per layer and 2 B N 4 d (d + 4) per gate.
+Memory is documented in `slisde.model.memory`.
 """
 
-import math
 from typing import Any
 
 import equinox as eqx
@@ -24,46 +13,25 @@ import jax
 from slisde.experiments.build import block_size, build_grid, build_model, path_count
 from slisde.experiments.config import Config
 from slisde.flow.evaluate import resolve
-from slisde.model.horizon import segment_steps
 from slisde.model.interface import parameter_count
-
-BYTES = 4
-NOISE_COPIES = 3
-COEFFICIENT_COPIES = 8
-BASE_BYTES = 0.35e9
-"""JAX itself, its compiler and one compiled step."""
+from slisde.model.memory import available_bytes, training_bytes
 
 
 def model_cost(config: Config) -> dict[str, Any]:
-    """Return what `slisde inspect` shows; nothing is computed, shapes are enough."""
+    """Return what `slisde inspect` shows."""
     model = eqx.filter_eval_shape(build_model, config.model, key=jax.random.key(0))
-    build_grid(config.grid)
-    path_count(config.train)
-    evaluation = resolve(model.layers[0].transition)
+    steps, paths = build_grid(config.grid).steps, path_count(config.train)
+    memory = training_bytes(model, steps, paths)
     return {
         "model": f"{config.model.family}, {config.model.layers} layers, latent {config.model.latent}, "
         f"block {block_size(config.model)}, noise {config.model.noise}",
         "parameters": parameter_count(model),
-        "shape": f"{config.train.paths:,} x {config.grid.steps:,}",
-        "evaluation": evaluation,
-        "memory_gb": round(step_bytes(config, native=evaluation == "native") / 1e9, 3),
+        "shape": f"{paths:,} x {steps:,}",
+        "evaluation": resolve(model.layers[0].transition),
+        "memory_gb": round(memory / 1e9, 3),
+        "fits": memory <= available_bytes(),
         "gflop_per_step": round(step_flops(config) / 1e9, 2),
     }
-
-
-def step_bytes(config: Config, *, native: bool) -> float:
-    """Return the resident memory of a training step."""
-    model, steps = config.model, config.grid.steps
-    state = model.latent * config.train.paths * BYTES
-    in_segments = model.stacking == "gated" and not model.causal_conv
-    kept = segment_steps(steps, model.layers * state) if in_segments else steps
-    gates = 0 if native else 4 * (model.layers - 1)
-    paths = (model.layers + 2 + gates) * (kept + 1) * state
-    boundaries = model.layers * math.ceil(steps / kept) * state
-    noise = NOISE_COPIES * steps * model.noise * config.train.paths * BYTES
-    entries = (1 + model.noise) * (block_size(model) + 1) * model.latent
-    coefficients = COEFFICIENT_COPIES * model.layers * steps * entries * BYTES
-    return BASE_BYTES + paths + boundaries + noise + coefficients
 
 
 def step_flops(config: Config) -> float:

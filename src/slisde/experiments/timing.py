@@ -16,10 +16,17 @@ from slisde.errors import EngineError
 from slisde.experiments.config import Config, parse
 from slisde.experiments.cost import step_flops
 from slisde.experiments.machine import describe, peak_memory
-from slisde.experiments.workload import neural_sde_cell, slice_cell, toy_cell, training_step
+from slisde.experiments.workload import (
+    neural_sde_cell,
+    slice_cell,
+    toy_cell,
+    toy_model,
+    training_step,
+)
 from slisde.flow.engine import VARIABLE
 from slisde.flow.evaluate import Evaluation, resolve
 from slisde.flow.transition import Euler
+from slisde.model.memory import check_memory
 
 PEAK_SIZE = 2048
 SECONDS_PER_ENTRY = 30.0
@@ -38,9 +45,10 @@ def bench(
     memory: bool = True,
 ) -> dict[str, Any]:
     """Return medians over `repeat` interleaved runs, the matrix-product peak, and the share of it."""
+    check_memory(toy_model(), steps, paths)
     auto = resolve(Euler())
     models = {"slisde": toy_cell(), "neural_sde": neural_sde_cell(), "slice": slice_cell()}
-    models |= {f"slisde_{each}": toy_cell(2, each) for each in evaluations if each is not auto}
+    models |= {f"slisde_{each}": toy_cell(each) for each in evaluations if each is not auto}
     entries: dict[str, Callable[[int], Any]] = {"peak": _matrix_product()}
     for name, model in models.items():
         entries[f"{name}_step"], entries[f"{name}_forward"] = training_step(model, steps, paths)

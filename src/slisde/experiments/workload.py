@@ -20,10 +20,14 @@ from slisde.shapes import ObservedPaths
 EVALUATION_NODES = 5
 
 
-def toy_cell(layers: int = 2, evaluation: Evaluation = Evaluation.AUTO) -> AbstractPathModel:
-    """Return the SLiSDE cell of tab:toy3-vanilla with this depth, evaluated as told."""
-    latent = {2: 64, 3: 32}[layers]
-    model = SLiSDE(latent, 8, layers, initial_value=0.45, key=jax.random.key(0))
+def toy_model() -> SLiSDE:
+    """Return the two-layer SLiSDE cell of tab:toy3-vanilla."""
+    return SLiSDE(64, 8, 2, initial_value=0.45, key=jax.random.key(0))
+
+
+def toy_cell(evaluation: Evaluation = Evaluation.AUTO) -> AbstractPathModel:
+    """Return the same cell, evaluated as told."""
+    model = toy_model()
     return model if evaluation is Evaluation.AUTO else Evaluated(model, evaluation)
 
 
