@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from slisde.flow.brownian import check_paths, increments, initial_normals
 from slisde.flow.grid import TimeGrid
 from slisde.model.interface import AbstractPathModel
+from slisde.model.readout import started_at
 from slisde.shapes import ObservedPaths
 
 HIDDEN_SCALE = 0.1
@@ -123,9 +124,7 @@ class NeuralSDE(AbstractPathModel):
         inputs = (jnp.asarray(grid.times)[:-1], grid.dt, noise)
         _, values = jax.lax.scan(step, initial, inputs)
         values = jnp.concatenate([(initial @ self.kernel)[None], values]) + self.bias
-        if self.initial_value is not None:
-            values = values - values[:1] + self.initial_value
-        return values.T
+        return started_at(values[:, None], self.initial_value)[:, 0].T
 
     def _increment(self, time, dt, dw, z):
         x = jnp.concatenate([z, jnp.full_like(z[:, :1], time)], axis=1)

@@ -18,6 +18,7 @@ from slisde.flow.scan import scan_chunks
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import Euler
 from slisde.model.interface import AbstractPathModel
+from slisde.model.readout import started_at
 from slisde.shapes import Increments, LatentPaths, ObservedPaths
 
 CDE_SCALE = 0.01
@@ -132,9 +133,7 @@ class SLiCE(AbstractPathModel):
         for block in self.blocks:
             path = block(grid, path, evaluation)
         values = jnp.einsum("h,khb->kb", self.kernel, path) + self.bias
-        if self.initial_value is not None:
-            values = values - values[:1] + self.initial_value
-        return values.T
+        return started_at(values[:, None], self.initial_value)[:, 0].T
 
 
 def _scaled(state: Float[Array, "hidden path"], gain: Float[Array, " hidden"]):

@@ -48,11 +48,16 @@ class LinearReadout(eqx.Module):
 
     def observe(self, values: Float[Array, "node out path"]) -> ObservedPaths:
         """Return public paths from Π Z: shifted to y_0 and with the path axis first."""
-        if self.initial_value is not None:
-            values = (
-                values
-                - values[:1]
-                + jnp.reshape(jnp.asarray(self.initial_value, values.dtype), (1, -1, 1))
-            )
+        values = started_at(values, self.initial_value)
         paths = jnp.transpose(values, (2, 0, 1))
         return paths[..., 0] if self.kernel.shape[0] == 1 else paths
+
+
+def started_at(
+    values: Float[Array, "node out path"], initial_value: float | tuple[float, ...] | None
+) -> Float[Array, "node out path"]:
+    """Return the paths moved to a prescribed first observation, or as they are."""
+    if initial_value is None:
+        return values
+    start = jnp.reshape(jnp.asarray(initial_value, values.dtype), (1, -1, 1))
+    return values - values[:1] + start
