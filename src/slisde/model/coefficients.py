@@ -94,13 +94,7 @@ class Coefficients(eqx.Module):
         key: PRNGKeyArray,
     ):
         check_block_size(latent, block_size)
-        if low_rank < 0 or low_rank > latent:
-            raise ArgumentError(
-                "low_rank",
-                low_rank,
-                f"must be between 0 and `latent` = {latent}",
-                "0 keeps D dense",
-            )
+        check_low_rank(latent, low_rank)
         matrix_key, diffusion_key, decoder_key = jax.random.split(key, 3)
         count = 1 + (noise if noise_type.has_matrices else 0)
         shape = (count, latent // block_size, block_size, block_size)
@@ -145,3 +139,11 @@ class Coefficients(eqx.Module):
         if self.diffusion_left is not None and self.diffusion_right is not None:
             return (self.diffusion_left @ self.diffusion_right).T
         return jnp.zeros((0, self.drift.shape[0]), self.drift.dtype)
+
+
+def check_low_rank(latent: int, low_rank: int) -> None:
+    """Raise unless D can have this rank."""
+    if low_rank < 0 or low_rank > latent:
+        raise ArgumentError(
+            "low_rank", low_rank, f"must be between 0 and `latent` = {latent}", "0 keeps D dense"
+        )

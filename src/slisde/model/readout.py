@@ -29,17 +29,7 @@ class LinearReadout(eqx.Module):
         initial_value: float | tuple[float, ...] | None = None,
         key: PRNGKeyArray,
     ):
-        if out < 1:
-            raise ArgumentError(
-                "out", out, "must be at least 1", "a path has at least one coordinate"
-            )
-        if isinstance(initial_value, tuple) and len(initial_value) != out:
-            raise ArgumentError(
-                "initial_value",
-                initial_value,
-                f"must have `out` = {out} entries",
-                "one per coordinate",
-            )
+        check_output(out, initial_value)
         self.kernel = jax.random.normal(key, (out, latent)) / latent**0.5
         self.initial_value = initial_value
 
@@ -61,3 +51,16 @@ def started_at(
         return values
     start = jnp.reshape(jnp.asarray(initial_value, values.dtype), (1, -1, 1))
     return values - values[:1] + start
+
+
+def check_output(out: int, initial_value: float | tuple[float, ...] | None) -> None:
+    """Raise unless there is an output and the prescribed start is one of its values."""
+    if out < 1:
+        raise ArgumentError("out", out, "must be at least 1", "a path has at least one coordinate")
+    if isinstance(initial_value, tuple) and len(initial_value) != out:
+        raise ArgumentError(
+            "initial_value",
+            initial_value,
+            f"must have `out` = {out} entries",
+            "one per coordinate",
+        )

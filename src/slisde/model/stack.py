@@ -18,14 +18,15 @@ from slisde.flow.brownian import (
 from slisde.flow.evaluate import Evaluation
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
+from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
-from slisde.model.coefficients import NoiseType
+from slisde.model.coefficients import NoiseType, check_low_rank
 from slisde.model.gate import Gate, check_amplitude
 from slisde.model.horizon import LayerOnGrid, layer_paths, observed_values, on_grid
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
 from slisde.model.prior import GaussianPrior
-from slisde.model.readout import LinearReadout
+from slisde.model.readout import LinearReadout, check_output
 from slisde.model.residual import ResidualDriver
 from slisde.shapes import Increments, LatentPaths, LatentState, ObservedPaths
 
@@ -103,7 +104,10 @@ class SLiSDE(AbstractPathModel):
         key: PRNGKeyArray,
     ):
         _check_sizes(latent=latent, noise=noise, layers=layers, embedding=embedding)
+        check_block_size(latent, block_size)
+        check_low_rank(latent, low_rank)
         check_amplitude(amplitude)
+        check_output(out, initial_value)
         if rho is not None:
             check_correlation(rho)
             if stacking is Stacking.RESIDUAL and layers > 1:
