@@ -18,4 +18,6 @@ print(f"E[max Y] = {highest.mean():.3f} ± {jnp.std(highest) / PATHS**0.5:.3f}")
 pairs = model(grid, PATHS, antithetic=True, key=jax.random.key(1))[:, -1].reshape(2, -1)
 plain = jnp.std(y[:, -1]) / PATHS**0.5
 mirrored = jnp.std(pairs.mean(axis=0)) / (PATHS / 2) ** 0.5
-print(f"E[Y_T] = {y[:, -1].mean():.3f} ± {plain:.3f}, antithetic {pairs.mean():.3f} ± {mirrored:.3f}")
+print(
+    f"E[Y_T] = {y[:, -1].mean():.3f} ± {plain:.3f}, antithetic {pairs.mean():.3f} ± {mirrored:.3f}"
+)

@@ -1,14 +1,18 @@
+from pathlib import Path
+
 import jax
 import pytest
 
 from slisde.flow import native
+
+HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items):
     if native.available():
         return
     for item in items:
-        if "native" in item.nodeid:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.skip(reason=f"native engine: {native.reason()}"))
 
 
