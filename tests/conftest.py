@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled programs between runs, beside pytest's own cache."""
     if hasattr(config, "cache"):
         jax.config.update("jax_compilation_cache_dir", str(config.cache.mkdir("jax")))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from slisde.calibration.estimate import estimate
+    from slisde.calibration.fit import calibrate
+    from slisde.calibration.step import TrainSettings
     from slisde.flow.evaluate import Evaluation
     from slisde.flow.gating import Norm
     from slisde.flow.grid import TimeGrid
     from slisde.flow.transition import Euler, Exponential
+    from slisde.functionals.problem import Problem, Target
     from slisde.model.coefficients import NoiseType
     from slisde.model.interface import AbstractPathModel, parameter_count
     from slisde.model.stack import SLiSDE, Stacking
@@ -22,9 +26,14 @@ _HOMES = {
     "Exponential": "slisde.flow.transition",
     "NoiseType": "slisde.model.coefficients",
     "Norm": "slisde.flow.gating",
+    "Problem": "slisde.functionals.problem",
     "SLiSDE": "slisde.model.stack",
     "Stacking": "slisde.model.stack",
+    "Target": "slisde.functionals.problem",
     "TimeGrid": "slisde.flow.grid",
+    "TrainSettings": "slisde.calibration.step",
+    "calibrate": "slisde.calibration.fit",
+    "estimate": "slisde.calibration.estimate",
     "parameter_count": "slisde.model.interface",
 }
 
@@ -35,10 +44,15 @@ __all__ = [
     "Exponential",
     "NoiseType",
     "Norm",
+    "Problem",
     "SLiSDE",
     "Stacking",
+    "Target",
     "TimeGrid",
+    "TrainSettings",
     "__version__",
+    "calibrate",
+    "estimate",
     "parameter_count",
 ]
 

@@ -15,6 +15,10 @@ def test_help_shows_every_command_with_an_example(slisde):
         assert f"Example: slisde {command}" in slisde(command, "--help").out
 
 
+def test_no_command_at_all_shows_the_help(slisde):
+    assert slisde() == (0, slisde("--help").out, "")
+
+
 def test_an_unknown_command_or_option_is_one_line(slisde):
     for arguments in (("calibrat",), ("inspect", "--colour")):
         outcome = slisde(*arguments)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("exact")
 SHAPES = {"one number": (1, 1), "diagonal": (3, 1), "blocks": (2, 3), "dense": (1, 4)}
 
 
-@pytest.fixture(params=SHAPES.values(), ids=SHAPES)
+@pytest.fixture(params=SHAPES.values(), ids=list(SHAPES))
 def pair(request):
     """Two members of a family with a batch of three, and the same as full matrices, batch first."""
     rng = np.random.default_rng(11)

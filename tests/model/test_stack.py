@@ -69,7 +69,9 @@ def test_a_prescribed_first_observation_holds_exactly(out, key):
     start = 1.3 if out == 1 else (0.1, 0.2, 0.7)
     model = SLiSDE(4, 2, 2, block_size=2, out=out, initial_value=start, key=key)
     paths = eqx.filter_jit(model)(TimeGrid.uniform(1.0, 5), 4, key=key)
-    assert np.array_equal(paths[:, 0], np.broadcast_to(np.float32(start), paths[:, 0].shape))
+    assert np.array_equal(
+        paths[:, 0], np.broadcast_to(np.array(start, np.float32), paths[:, 0].shape)
+    )
     assert np.all(np.asarray(paths[:, 1]) != np.asarray(paths[:, 0]))
 
 

@@ -59,9 +59,13 @@ def finite_law(target):
     values = target(LEVELS)
     points = target((np.arange(ATOMS) + 0.5) / ATOMS)
     for _ in range(100):
-        cuts = np.searchsorted(values, (points[1:] + points[:-1]) / 2)
-        points = np.array([cell.mean() for cell in np.split(values, cuts)])
-    return points, LEVELS[cuts]
+        points = np.array([cell.mean() for cell in np.split(values, _cuts(values, points))])
+    return points, LEVELS[_cuts(values, points)]
+
+
+def _cuts(values, points):
+    """Return where the nearest point changes."""
+    return np.searchsorted(values, (points[1:] + points[:-1]) / 2)
 
 
 def distance(one, other):

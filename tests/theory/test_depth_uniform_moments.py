@@ -102,7 +102,7 @@ def test_without_the_normalisation_the_same_layer_again_and_again_would_grow_geo
         gate, value = jnp.einsum("gij,kjp->gkip", model.couplings[0].kernel[2:], previous[:-1])
         offset = jax.nn.sigmoid(gate) * value
         path = solve(sequential, flow, Gates(jnp.ones_like(offset), offset), drivers.initial)
-        return path, jnp.max(jnp.mean(jnp.sum(path**2, axis=1), axis=-1))
+        return path, jnp.max(jnp.mean(jnp.sum(jnp.square(path), axis=1), axis=-1))
 
     path, moments = jnp.broadcast_to(drivers.initial, (GRID.steps + 1, LATENT, PATHS)), []
     for _ in range(DEPTH - 1):

@@ -69,7 +69,7 @@ def squared_distances(noise_type, key):
         driver = coarsen(noise, factor)
         drivers = Drivers(initial, driver, driver)
         levels.append(common_nodes(model_on(steps, noise_type, key), fine.coarsen(factor), drivers))
-    squares = np.sum(np.diff(np.stack(levels), axis=0) ** 2, axis=3).mean(axis=2)
+    squares = np.sum(np.square(np.diff(np.stack(levels), axis=0)), axis=3).mean(axis=2)
     return squares.reshape(len(STEPS) - 1, LAYERS, BATCHES, -1).mean(axis=-1)
 
 

@@ -15,9 +15,10 @@ from slisde.errors import SlisdeError
 app = typer.Typer(
     name="slisde",
     help="Fit a generative model of paths to expectations of path functionals.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its import alone takes as long as all the rest of `--help`
 )
 app.command()(bench)
 app.command()(doctor)
@@ -32,11 +33,14 @@ def _show_version(wanted: bool | None) -> None:
 
 @app.callback()
 def _common(
+    context: typer.Context,
     version: bool | None = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     del version  # handled by its callback
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def _keep_compiled_programs() -> None:
