@@ -6,7 +6,6 @@ Run it on an idle machine, then `make tables`. A study that was interrupted goes
 """
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import jax
 
+from slisde.experiments.compilation import keep_compiled_programs
 from slisde.experiments.record import Record, append, read
 from slisde.experiments.timing import bench, in_fresh_process
 from slisde.experiments.workload import toy_cell, toy_model, training_step
@@ -30,14 +30,13 @@ FAMILY_SHAPES = {
 }
 SCALING = [("steps", 1024, n) for n in (128, 256, 512, 1024, 2048, 4096, 8192)]
 SCALING += [("paths", b, 512) for b in (256, 512, 1024, 2048, 4096)]
-ALONE = [(1024, 512), (1024, 2048), (4096, 8192)]
-CACHE = "JAX_COMPILATION_CACHE_DIR"
+ALONE = [(1024, 512), (4096, 8192)]
 
 
 def families(paths: int, steps: int) -> Record:
     evaluations = FAMILY_SHAPES[(paths, steps)]
     in_fresh_process(paths, steps)  # warms the compilation cache for the measured start
-    return bench(paths, steps, 7, lambda _: None, evaluations=evaluations)
+    return bench(paths, steps, 5, lambda _: None, evaluations=evaluations)
 
 
 def scaling(axis: str, paths: int, steps: int) -> Record:
@@ -62,7 +61,7 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     if parser.parse_args().fresh:
         RESULTS.unlink(missing_ok=True)
-    os.environ.setdefault(CACHE, str(Path.home() / ".cache" / "slisde" / "compiled"))
+    keep_compiled_programs()
     done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
     cells: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
     cells += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]

@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
 def slisde(monkeypatch, capsys) -> Callable[..., Outcome]:
     def run(*arguments: str) -> Outcome:
         monkeypatch.setattr("sys.argv", ["slisde", *arguments])
-        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "")
+        monkeypatch.setattr("slisde.cli.main.keep_compiled_programs", lambda: None)
         with pytest.raises(SystemExit) as stop:
             main()
         code = stop.value.code

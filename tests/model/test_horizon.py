@@ -26,6 +26,7 @@ def test_segments_give_the_same_paths_and_gradients(options, segment):
     model = SLiSDE(8, 3, **{"block_size": 4, **options}, key=jax.random.key(1))
     drivers = model.drivers(GRID, 6, key=jax.random.key(2))
 
+    @eqx.filter_jit
     def total(model, segment):
         y = model.observe(GRID, drivers, segment=segment, evaluation=Evaluation.SEQUENTIAL)
         return jnp.sum(y**2)

@@ -1,8 +1,6 @@
 """The command `slisde`: one file per command, errors in one line."""
 
-import os
 import sys
-from pathlib import Path
 
 import typer
 
@@ -11,6 +9,7 @@ from slisde.cli.bench import bench
 from slisde.cli.doctor import doctor
 from slisde.cli.inspect import inspect
 from slisde.errors import SlisdeError
+from slisde.experiments.compilation import keep_compiled_programs
 
 app = typer.Typer(
     name="slisde",
@@ -43,15 +42,9 @@ def _common(
         print(context.get_help())
 
 
-def _keep_compiled_programs() -> None:
-    """Let JAX reuse what earlier commands compiled: tenths of a second instead of ten."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache / "slisde" / "compiled"))
-
-
 def main() -> None:
     """Run the command line; what the user can mend ends in exit code 2 and one line."""
-    _keep_compiled_programs()
+    keep_compiled_programs()
     try:
         code = app(standalone_mode=False)
     except (SlisdeError, typer.TyperException) as error:

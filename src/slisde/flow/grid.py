@@ -1,5 +1,7 @@
 """The time grid 0 = t_0 < t_1 < … < t_N = T (paper: sec:background)."""
 
+from numbers import Integral
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -37,7 +39,7 @@ class TimeGrid(eqx.Module):
     @classmethod
     def uniform(cls, horizon: float, steps: int) -> "TimeGrid":
         """Return the grid of `steps` equal steps to `horizon`."""
-        if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        if not isinstance(steps, Integral) or isinstance(steps, bool) or steps < 1:
             raise ArgumentError(
                 "steps", steps, "must be an integer ≥ 1", "a grid has at least one step"
             )
@@ -45,7 +47,7 @@ class TimeGrid(eqx.Module):
             raise ArgumentError(
                 "horizon", horizon, "must be positive and finite", "paths run from 0 to the horizon"
             )
-        return cls(np.linspace(0.0, float(horizon), steps + 1))
+        return cls(np.linspace(0.0, float(horizon), int(steps) + 1))
 
     @property
     def steps(self) -> int:

@@ -71,6 +71,9 @@ class Exponential(AbstractTransition):
 
     def matrix(self, matrices, dt, noise):
         drift, diffusion = matrices[0], matrices[1:]
+        if len(diffusion) == 0:  # one exponential serves all paths
+            flow = from_blocks((drift * dt)[..., None]).exponential().blocks
+            return from_blocks(jnp.broadcast_to(flow, (*drift.shape, noise.shape[-1])))
         corrected = drift - 0.5 * jnp.einsum("jnrk,jnkc->nrc", diffusion, diffusion)
         weights = step_weights(dt, noise, len(matrices))
         generator = jnp.einsum(

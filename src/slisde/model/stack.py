@@ -1,6 +1,7 @@
 """The SLiSDE network: linear SDE layers, gated in flow, and a linear readout (paper: sec:model)."""
 
 from enum import StrEnum
+from numbers import Integral
 
 import equinox as eqx
 import jax
@@ -218,7 +219,7 @@ class SLiSDE(AbstractPathModel):
 
 def _check_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
             raise ArgumentError(
                 name, size, "must be an integer ≥ 1", "it is the length of an array axis"
             )
