@@ -23,11 +23,7 @@ from slisde.model.memory import training_bytes
 
 RESULTS = Path(__file__).parents[1] / "results" / "performance.jsonl"
 SEQUENTIAL, CHUNKED = Evaluation.SEQUENTIAL, Evaluation.CHUNKED
-FAMILY_SHAPES = {
-    (1024, 512): (SEQUENTIAL, CHUNKED),
-    (64, 512): (SEQUENTIAL, CHUNKED),
-    (4096, 512): (),
-}
+FAMILY_SHAPES = {(1024, 512): (SEQUENTIAL,), (64, 512): (SEQUENTIAL, CHUNKED), (4096, 512): ()}
 SCALING = [("steps", 1024, n) for n in (128, 256, 512, 1024, 2048, 4096, 8192)]
 SCALING += [("paths", b, 512) for b in (256, 512, 1024, 2048, 4096)]
 ALONE = [(1024, 512), (4096, 8192)]

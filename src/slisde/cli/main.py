@@ -14,7 +14,6 @@ from slisde.experiments.compilation import keep_compiled_programs
 app = typer.Typer(
     name="slisde",
     help="Fit a generative model of paths to expectations of path functionals.",
-    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its import alone takes as long as all the rest of `--help`
@@ -32,21 +31,18 @@ def _show_version(wanted: bool | None) -> None:
 
 @app.callback()
 def _common(
-    context: typer.Context,
     version: bool | None = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
     del version  # handled by its callback
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 def main() -> None:
     """Run the command line; what the user can mend ends in exit code 2 and one line."""
     keep_compiled_programs()
     try:
-        code = app(standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except (SlisdeError, typer.TyperException) as error:
         message = error.format_message() if isinstance(error, typer.TyperException) else str(error)
         print(f"slisde: error: {' '.join(message.split())}", file=sys.stderr)
