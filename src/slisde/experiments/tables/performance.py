@@ -133,7 +133,7 @@ PARTS = {
 }
 
 
-def exponent(points: Sequence[tuple[float, float]]) -> float:
+def exponent(points: Sequence[tuple[int, float]]) -> float:
     """Return the least-squares slope of log time on log size."""
     logs = [(math.log(size), math.log(seconds)) for size, seconds in points]
     mean_x = sum(x for x, _ in logs) / len(logs)
