@@ -1,8 +1,8 @@
 """The stack over the whole horizon, or in segments of it when the layer paths are too large.
 
 In segments, only the states at segment boundaries are kept and the backward pass runs each segment
-again: memory is that of one segment's paths plus one state per layer and segment, time about a third
-more. Gates are pointwise in time, so every layer can be advanced over a segment before the next one.
+again: memory is that of one segment's paths plus one state per layer and segment, for one more
+forward pass. Gates are pointwise in time, so every layer can be advanced over a segment before the next one.
 """
 
 from typing import NamedTuple
