@@ -40,3 +40,7 @@ class MemoryShortageError(SlisdeError):
 
 class EngineError(SlisdeError):
     """A forced engine or evaluation that this machine or model does not have."""
+
+
+class StorageError(SlisdeError):
+    """A file of a run that is damaged, incomplete or not ours."""
