@@ -19,7 +19,14 @@ def test_the_example_runs_and_fits(capsys):
         assert abs(mean - wanted) < 0.01 + 4 * error
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/evaluation.md"])
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_local_link_leads_somewhere(document):
     path = ROOT / document
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):

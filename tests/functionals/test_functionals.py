@@ -13,7 +13,7 @@ from slisde.functionals.barrier import (
     Right,
     Side,
 )
-from slisde.functionals.base import Custom
+from slisde.functionals.base import Custom, Smoothing
 from slisde.functionals.path import PathView
 from slisde.functionals.running import (
     AsianCall,
@@ -99,9 +99,32 @@ def test_the_smooth_stand_in_has_a_gradient_and_agrees_away_from_the_threshold(f
         return functional(view)
 
     assert jax.grad(lambda s: value(functional, s))(0.0) == 0.0
-    assert jax.grad(lambda s: value(functional.smooth(), s))(0.0) != 0.0
+    assert jax.grad(lambda s: value(functional.smooth(Smoothing()), s))(0.0) != 0.0
     far = 3.0 if not isinstance(functional, CrossesBelow) else -3.0
-    np.testing.assert_allclose(value(functional.smooth(), far), value(functional, far), atol=1e-6)
+    np.testing.assert_allclose(
+        value(functional.smooth(Smoothing()), far), value(functional, far), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "functional",
+    [CrossesAbove(1.0, 1.4), DigitalBelow(1.0, 1.4), barrier(Right.CALL, Side.UP, Effect.OUT)],
+)
+def test_straight_through_has_the_value_of_the_indicator_and_the_gradient_of_the_sigmoid(
+    functional,
+):
+    def value(functional, shift):
+        view = PathView(jnp.asarray(PATH, jnp.float32) + shift, jnp.asarray(TIMES, jnp.float32))
+        return functional(view)
+
+    through = functional.smooth(Smoothing(0.3, straight_through=True))
+    soft = functional.smooth(Smoothing(0.3))
+    for shift in (-0.2, 0.0, 0.1):
+        assert value(through, shift) == pytest.approx(float(value(functional, shift)), abs=1e-6)
+    if not isinstance(functional, BarrierOption):  # a product: its other factor has a value too
+        slope, expected = (jax.grad(lambda s, f=f: value(f, s))(0.0) for f in (through, soft))
+        assert float(slope) == pytest.approx(float(expected), rel=1e-5)
+        assert slope != 0.0
 
 
 def test_the_average_has_a_finite_gradient_at_the_first_node():

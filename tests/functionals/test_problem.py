@@ -54,7 +54,7 @@ def test_many_functionals_of_one_kind_are_evaluated_as_one():
         (
             [Target(Call(1.0, 1.0), 0.1), Target(Call(1.0, 1.0), 0.1)],
             {},
-            r"targets 1 and 2 are both Call\(maturity=1, strike=1\)",
+            r"targets 1 and 2 are both call\(strike=1, maturity=1\)",
         ),
         (
             [Target(Call(1.0, 1.0), 0.1), Target(Call(1.0, 1.1), 0.2)],
@@ -71,11 +71,32 @@ def test_many_functionals_of_one_kind_are_evaluated_as_one():
             {"group_weights": {"puts": 1.0}},
             "weights the group `puts`, which has no target",
         ),
+        (
+            [Target(Call(1.0, 1.0), 0.1)],
+            {"group_weights": {"all": -1.0}},
+            "the group `all` has the weight -1.0: it must be positive",
+        ),
+        (
+            [Target(Call(1.0, 1.0), 0.1, standard_error=-1.0)],
+            {},
+            "has the standard error -1.0: it must not be negative",
+        ),
+        (
+            [Target(Call(1.0, 1.0), 0.1, ask=float("inf"))],
+            {},
+            "has the ask inf: it must be a finite number",
+        ),
     ],
 )
 def test_an_impossible_problem_is_refused_in_one_line(targets, options, message):
     with pytest.raises(ProblemError, match=message):
         Problem(targets, 1.0, **options)
+
+
+@pytest.mark.parametrize("horizon", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_horizon_has_to_be_finite_and_positive(horizon):
+    with pytest.raises(ProblemError, match=r"the horizon .* must be finite and positive"):
+        Problem([Target(Call(1.0, 1.0), 0.1)], horizon)
 
 
 def test_a_score_without_targets_is_refused():

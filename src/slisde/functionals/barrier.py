@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import equinox as eqx
 
-from slisde.functionals.base import TEMPERATURE, AbstractFunctional, Number, indicator
+from slisde.functionals.base import AbstractFunctional, Number, Smoothing, indicator
 from slisde.functionals.terminal import Call, Put
 
 
@@ -34,14 +34,11 @@ class CrossesAbove(AbstractFunctional):
 
     maturity: Number
     barrier: Number
-    temperature: float | None = eqx.field(static=True, default=None)
+    smoothing: Smoothing | None = eqx.field(static=True, default=None)
 
     def __call__(self, path):
         excess = path.running_maximum[path.node(self.maturity)] - self.barrier
-        return indicator(excess, self.temperature)
-
-    def smooth(self):
-        return CrossesAbove(self.maturity, self.barrier, TEMPERATURE)
+        return indicator(excess, self.smoothing)
 
 
 class CrossesBelow(AbstractFunctional):
@@ -49,14 +46,11 @@ class CrossesBelow(AbstractFunctional):
 
     maturity: Number
     barrier: Number
-    temperature: float | None = eqx.field(static=True, default=None)
+    smoothing: Smoothing | None = eqx.field(static=True, default=None)
 
     def __call__(self, path):
         excess = self.barrier - path.running_minimum[path.node(self.maturity)]
-        return indicator(excess, self.temperature)
-
-    def smooth(self):
-        return CrossesBelow(self.maturity, self.barrier, TEMPERATURE)
+        return indicator(excess, self.smoothing)
 
 
 class BarrierOption(AbstractFunctional):
@@ -68,22 +62,11 @@ class BarrierOption(AbstractFunctional):
     right: Right = eqx.field(static=True)
     side: Side = eqx.field(static=True)
     effect: Effect = eqx.field(static=True)
-    temperature: float | None = eqx.field(static=True, default=None)
+    smoothing: Smoothing | None = eqx.field(static=True, default=None)
 
     def __call__(self, path):
         crossing = CrossesAbove if self.side is Side.UP else CrossesBelow
-        crossed = crossing(self.maturity, self.barrier, self.temperature)(path)
+        crossed = crossing(self.maturity, self.barrier, self.smoothing)(path)
         alive = crossed if self.effect is Effect.IN else 1.0 - crossed
         vanilla = Call if self.right is Right.CALL else Put
         return alive * vanilla(self.maturity, self.strike)(path)
-
-    def smooth(self):
-        return BarrierOption(
-            self.maturity,
-            self.strike,
-            self.barrier,
-            self.right,
-            self.side,
-            self.effect,
-            TEMPERATURE,
-        )

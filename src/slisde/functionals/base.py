@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax
@@ -13,8 +14,19 @@ from slisde.functionals.path import PathValues, PathView
 Number = float | Float[Array, "*shape"]
 Value = Float[Array, ""]
 
-TEMPERATURE = 0.05
-"""Width of the sigmoid that stands for an indicator in training."""
+
+@dataclass(frozen=True)
+class Smoothing:
+    """What stands for an indicator in training, where its own gradient is zero.
+
+    Attributes:
+        temperature: width of the sigmoid.
+        straight_through: keep the indicator's value and take only the gradient of the sigmoid, so
+            that a fitted model matches the expectation itself and not that of the sigmoid.
+    """
+
+    temperature: float = 0.05
+    straight_through: bool = False
 
 
 class AbstractFunctional(eqx.Module):
@@ -26,9 +38,11 @@ class AbstractFunctional(eqx.Module):
     def __call__(self, path: PathView) -> Value:
         """Return φ(Y)."""
 
-    def smooth(self) -> "AbstractFunctional":
+    def smooth(self, smoothing: Smoothing) -> "AbstractFunctional":
         """Return the differentiable stand-in used in training; itself where nothing jumps."""
-        return self
+        if not hasattr(self, "smoothing"):
+            return self
+        return replace(self, smoothing=smoothing)
 
 
 class Custom(AbstractFunctional):
@@ -47,8 +61,12 @@ class Custom(AbstractFunctional):
         return self.function(path.values[index], path.times)
 
 
-def indicator(excess: Value, temperature: float | None) -> Value:
-    """Return 1 where the excess is positive or zero: hard, or a sigmoid of some temperature."""
-    if temperature is None:
-        return jnp.where(excess >= 0.0, 1.0, 0.0)
-    return jax.nn.sigmoid(excess / temperature)
+def indicator(excess: Value, smoothing: Smoothing | None) -> Value:
+    """Return 1 where the excess is positive or zero: hard, or smoothed for its gradient."""
+    hard = jnp.where(excess >= 0.0, 1.0, 0.0)
+    if smoothing is None:
+        return hard
+    soft = jax.nn.sigmoid(excess / smoothing.temperature)
+    if smoothing.straight_through:
+        return hard + soft - jax.lax.stop_gradient(soft)
+    return soft

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from slisde.errors import ProblemError
-from slisde.functionals.base import AbstractFunctional
+from slisde.functionals.base import AbstractFunctional, Smoothing
 from slisde.functionals.check import check_problem
 from slisde.functionals.path import PathView
 from slisde.shapes import ObservedPaths
@@ -71,6 +71,11 @@ class Problem:
         """The groups, in order of appearance."""
         return list(dict.fromkeys(target.group for target in self.targets))
 
+    @property
+    def has_held_out(self) -> bool:
+        """Whether some targets are scored but not fitted."""
+        return any(target.held_out for target in self.targets)
+
     def weights(self, *, held_out: bool = False) -> Float[np.ndarray, " target"]:
         """Return w_φ of eq:calib-loss for the fitted or for the held-out targets, zero elsewhere."""
         chosen = np.array([target.held_out == held_out for target in self.targets])
@@ -87,10 +92,12 @@ class Problem:
             weights[members] = share * own / members.sum()
         return weights
 
-    def evaluator(self, *, smooth: bool = False) -> "Evaluator":
-        """Return the function from paths to the values of all functionals."""
+    def evaluator(self, smoothing: Smoothing | None = None) -> "Evaluator":
+        """Return the function from paths to the values of all functionals, smoothed for training."""
         functionals = [target.functional for target in self.targets]
-        return Evaluator([f.smooth() for f in functionals] if smooth else functionals)
+        if smoothing is not None:
+            functionals = [functional.smooth(smoothing) for functional in functionals]
+        return Evaluator(functionals)
 
 
 class Evaluator(eqx.Module):

@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from slisde.functionals.base import TEMPERATURE, AbstractFunctional, Number, indicator
+from slisde.functionals.base import AbstractFunctional, Number, Smoothing, indicator
 
 
 class Forward(AbstractFunctional):
@@ -40,13 +40,10 @@ class DigitalAbove(AbstractFunctional):
 
     maturity: Number
     strike: Number
-    temperature: float | None = eqx.field(static=True, default=None)
+    smoothing: Smoothing | None = eqx.field(static=True, default=None)
 
     def __call__(self, path):
-        return indicator(path.at(self.maturity) - self.strike, self.temperature)
-
-    def smooth(self):
-        return DigitalAbove(self.maturity, self.strike, TEMPERATURE)
+        return indicator(path.at(self.maturity) - self.strike, self.smoothing)
 
 
 class DigitalBelow(AbstractFunctional):
@@ -54,10 +51,7 @@ class DigitalBelow(AbstractFunctional):
 
     maturity: Number
     strike: Number
-    temperature: float | None = eqx.field(static=True, default=None)
+    smoothing: Smoothing | None = eqx.field(static=True, default=None)
 
     def __call__(self, path):
-        return indicator(self.strike - path.at(self.maturity), self.temperature)
-
-    def smooth(self):
-        return DigitalBelow(self.maturity, self.strike, TEMPERATURE)
+        return indicator(self.strike - path.at(self.maturity), self.smoothing)
