@@ -1,0 +1,1 @@
+"""What a person looks at: one self-contained page about a fit."""

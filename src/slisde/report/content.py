@@ -1,0 +1,60 @@
+"""Everything a report shows, gathered before anything is drawn or written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from slisde.calibration.estimate import Estimate
+from slisde.functionals.problem import Problem
+
+
+class Comparison(NamedTuple):
+    """A price of the fitted model beside the same price of the known truth."""
+
+    label: str
+    fitted: float
+    fitted_se: float
+    true: float
+    true_se: float
+
+
+@dataclass(frozen=True)
+class ReportContent:
+    """What one report is made of.
+
+    Args:
+        title: the heading, in the user's words.
+        estimate: the hard functionals on fresh paths; it carries the problem.
+        history: one mapping per training step with `step` and `loss`, and at some steps
+            `validation`, `validation_se` and `seconds`; what is absent or None is not drawn.
+        times: the times of the nodes.
+        sample_paths: simulated paths; the bands are quantiles of all, the first few are drawn.
+        terminal: values of Y at the problem's horizon.
+        noise_floor: the loss that noise alone gives a training batch, where known.
+        comparisons: prices that were never fitted, beside the truth.
+        facts: the configuration, as pairs to print.
+        versions: what ran it, as pairs to print.
+        run: the name of the run.
+        command: what to type to repeat it.
+    """
+
+    title: str
+    estimate: Estimate
+    history: Sequence[Mapping[str, int | float | None]]
+    times: Float[np.ndarray, " node"]
+    sample_paths: Float[np.ndarray, "path node"]
+    terminal: Float[np.ndarray, " sample"]
+    noise_floor: float | None = None
+    comparisons: Sequence[Comparison] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    run: str = ""
+    command: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        """What was fitted."""
+        return self.estimate.problem
