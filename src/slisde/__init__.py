@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slisde.calibration.estimate import estimate
     from slisde.calibration.fit import calibrate
-    from slisde.calibration.step import TrainSettings
+    from slisde.calibration.settings import TrainSettings
     from slisde.flow.evaluate import Evaluation
     from slisde.flow.gating import Norm
     from slisde.flow.grid import TimeGrid
@@ -31,7 +31,7 @@ _HOMES = {
     "Stacking": "slisde.model.stack",
     "Target": "slisde.functionals.problem",
     "TimeGrid": "slisde.flow.grid",
-    "TrainSettings": "slisde.calibration.step",
+    "TrainSettings": "slisde.calibration.settings",
     "calibrate": "slisde.calibration.fit",
     "estimate": "slisde.calibration.estimate",
     "parameter_count": "slisde.model.interface",

@@ -23,7 +23,7 @@ class ArgumentError(SlisdeError, ValueError):
 
 
 class ConfigError(SlisdeError):
-    """A configuration file or `--set` option that cannot be used."""
+    """A configuration file, `--set` option or environment variable that cannot be used."""
 
 
 class ProblemError(SlisdeError, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slisde import Evaluation, TimeGrid
-from slisde.baselines.neural_sde import NeuralSDE
+from slisde.baselines.neural_sde import Drivers, NeuralSDE
 from slisde.baselines.slice import SLiCE
 
 KEY = jax.random.key(3)
@@ -18,7 +18,8 @@ def test_a_neural_sde_step_is_euler_maruyama():
     grid = TimeGrid([0.0, 0.3, 1.0])
     z = np.asarray(jax.random.normal(KEY, (1, 3)))
     noise = np.asarray(jax.random.normal(jax.random.key(4), (2, 1, 2)))
-    observed = model.observe(grid, jnp.asarray(z), jnp.asarray(noise))
+    drivers = Drivers(jnp.asarray(z.T), jnp.asarray(noise.transpose(0, 2, 1)))
+    observed = model.observe(grid, drivers)
     expected = [z @ model.kernel]
     for time, dt, dw in zip([0.0, 0.3], [0.3, 0.7], noise, strict=True):
         x = jnp.concatenate([jnp.asarray(z), jnp.full((1, 1), time)], axis=1)

@@ -21,9 +21,12 @@ CALL, DIGITAL = 1 / (2 * np.pi) ** 0.5, 0.5
 class Brownian(AbstractPathModel):
     scale: Float[Array, ""] = eqx.field(converter=jnp.asarray)
 
-    def __call__(self, grid, paths, *, antithetic=False, key):
-        steps = increments(grid, 1, paths, antithetic=antithetic, key=key)[:, 0]
-        walk = jnp.concatenate([jnp.zeros((1, paths)), jnp.cumsum(steps, axis=0)])
+    def drivers(self, grid, paths, *, antithetic=False, key):
+        return increments(grid, 1, paths, antithetic=antithetic, key=key)[:, 0]
+
+    def observe(self, grid, drivers):
+        del grid
+        walk = jnp.concatenate([jnp.zeros_like(drivers[:1]), jnp.cumsum(drivers, axis=0)])
         return self.scale * walk.T
 
 

@@ -7,8 +7,9 @@ from jaxtyping import Array, Float
 
 from slisde import AbstractPathModel, SLiSDE, TimeGrid
 from slisde.calibration.estimate import estimate
-from slisde.calibration.fit import PATIENCE, calibrate
-from slisde.calibration.step import TrainSettings, make_step, start
+from slisde.calibration.fit import ENDURANCE, calibrate
+from slisde.calibration.settings import TrainSettings
+from slisde.calibration.step import make_step, start
 from slisde.errors import ArgumentError, DivergenceError
 from slisde.functionals.barrier import CrossesAbove
 from slisde.functionals.problem import Problem, Target
@@ -78,10 +79,14 @@ class Fragile(AbstractPathModel):
     level: Float[Array, ""] = eqx.field(converter=jnp.asarray)
     every: int = eqx.field(static=True)
 
-    def __call__(self, grid, paths, *, antithetic=False, key):
+    def drivers(self, grid, paths, *, antithetic=False, key):
+        del grid
         assert not antithetic
-        bad = jax.random.randint(key, (), 0, self.every) == 0
-        return jnp.where(bad, jnp.nan, self.level) * jnp.ones((paths, grid.steps + 1))
+        return jnp.broadcast_to(jax.random.randint(key, (), 0, self.every) == 0, paths)
+
+    def observe(self, grid, drivers):
+        level = jnp.where(drivers, jnp.nan, self.level)
+        return jnp.broadcast_to(level[:, None], (len(drivers), grid.steps + 1))
 
 
 def forward_problem():
@@ -98,7 +103,7 @@ def test_non_finite_steps_are_skipped_and_counted_and_the_weights_survive():
 
 def test_a_run_that_only_sees_nan_is_stopped_with_advice():
     with pytest.raises(
-        DivergenceError, match=f"{PATIENCE} steps in a row.*lower the learning rate"
+        DivergenceError, match=f"{ENDURANCE} steps in a row.*lower the learning rate"
     ):
         calibrate(Fragile(1.0, 1), forward_problem(), GRID, settings(steps=60), key=KEY)
 

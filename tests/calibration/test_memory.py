@@ -3,7 +3,7 @@ import pytest
 
 from slisde import SLiSDE, TimeGrid
 from slisde.calibration.fit import calibrate
-from slisde.calibration.step import TrainSettings
+from slisde.calibration.settings import TrainSettings
 from slisde.errors import MemoryShortageError
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Forward

@@ -1,17 +1,54 @@
 import jax
 import pytest
 
-from slisde import Exponential, NoiseType, Norm
-from slisde.experiments.build import build_grid, build_model
-from slisde.experiments.config import parse
+from slisde import Exponential, NoiseType, Norm, SLiSDE, parameter_count
+from slisde.experiments.build import build_grid, build_model, build_settings
+from slisde.experiments.config import dump, load, parse
+from slisde.experiments.presets import PRESETS, preset
 from slisde.model.gate import Gate
 from slisde.model.residual import ResidualDriver
 
 SMALL = {"latent": 16, "noise": 4, "block_size": 4, "layers": 2}
 
 
-def build(**model):
-    return build_model(parse({"model": {**SMALL, **model}}).model, key=jax.random.key(0))
+def build(**keys) -> SLiSDE:
+    model = build_model(parse({"model": {**SMALL, **keys}}).model, key=jax.random.key(0))
+    assert isinstance(model, SLiSDE)
+    return model
+
+
+def test_the_published_baselines_have_their_parameter_counts():
+    for family, count in (("neural-sde", 124_289), ("slice", 142_081)):
+        model = build_model(parse({"model": {"family": family}}).model, key=jax.random.key(0))
+        assert parameter_count(model) == count
+
+
+def test_the_problems_start_is_used_where_the_table_names_none():
+    config = parse({"model": SMALL}).model
+    model = build_model(config, initial_value=2.0, key=jax.random.key(0))
+    assert isinstance(model, SLiSDE)
+    assert model.readout.initial_value == 2.0
+    assert build(initial_value=3).readout.initial_value == 3.0
+
+
+def test_a_configuration_that_was_written_is_read_back(tmp_path):
+    config = parse({"train": {"ema": 0.5, "seed": 7}, "problem": {"source": 'a "b".toml'}})
+    file = tmp_path / "config.toml"
+    file.write_text(dump(config), encoding="utf-8")
+    assert load(file) == config
+
+
+def test_settings_go_over_a_file_and_a_file_over_a_preset(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text("[train]\nsteps = 7\npaths = 9\n", encoding="utf-8")
+    base = {"train": {"steps": 5, "paths": 5, "ema": 0.9, "clip": 2.0}}
+    train = load(file, ["train.paths=11", "train.ema=none"], base).train
+    assert (train.steps, train.paths, train.ema, train.clip) == (7, 11, None, 2.0)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_configuration(name):
+    build_settings(load(preset=preset(name)).train)
 
 
 @pytest.mark.parametrize(("structure", "size"), [("diagonal", 1), ("block", 4), ("dense", 16)])
@@ -58,5 +95,5 @@ def test_noise_types_and_stackings_become_objects():
 
 
 def test_the_grid_has_the_configured_steps_and_horizon():
-    grid = build_grid(parse({"grid": {"steps": 4, "horizon": 2}}).grid)
+    grid = build_grid(parse({"grid": {"steps": 4}}).grid, horizon=2.0)
     assert grid.times.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]

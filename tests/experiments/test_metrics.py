@@ -14,9 +14,13 @@ class Truth(AbstractPathModel):
 
     shift: float = 0.0
 
-    def __call__(self, grid, paths, *, antithetic=False, key):
+    def drivers(self, grid, paths, *, antithetic=False, key):
         assert not antithetic
-        return simulate(grid, paths, key=key) + self.shift
+        return simulate(grid, paths, key=key).T
+
+    def observe(self, grid, drivers):
+        del grid
+        return drivers.T + self.shift
 
 
 def test_the_true_law_is_recovered_to_sampling_error_and_a_shift_is_seen():

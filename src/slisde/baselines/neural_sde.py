@@ -13,7 +13,7 @@ from slisde.flow.brownian import check_paths, increments, initial_normals
 from slisde.flow.grid import TimeGrid
 from slisde.model.interface import AbstractPathModel
 from slisde.model.readout import started_at
-from slisde.shapes import ObservedPaths
+from slisde.shapes import Increments, LatentState, ObservedPaths
 
 HIDDEN_SCALE = 0.1
 OUTPUT_SCALE = 0.01
@@ -50,6 +50,13 @@ class Perceptron(eqx.Module):
         for kernel, bias in hidden:
             x = self.activation(x @ kernel + bias[None])
         return x @ last[0] + last[1][None]
+
+
+class Drivers(eqx.Module):
+    """All randomness of a batch: the initial states and the Brownian increments."""
+
+    initial: LatentState
+    noise: Increments
 
 
 class NeuralSDE(AbstractPathModel):
@@ -97,21 +104,17 @@ class NeuralSDE(AbstractPathModel):
         self.latent, self.kind, self.initial_value = latent, diffusion, initial_value
         self.noise = noise if diffusion is Diffusion.FULL else latent
 
-    def __call__(
+    def drivers(
         self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
-    ) -> ObservedPaths:
+    ) -> Drivers:
         check_paths(paths)
         initial = initial_normals(self.latent, paths, antithetic=antithetic, key=key)
         noise = increments(grid, self.noise, paths, antithetic=antithetic, key=key)
-        return self.observe(grid, initial.T, noise.transpose(0, 2, 1))
+        return Drivers(initial, noise)
 
-    def observe(
-        self,
-        grid: TimeGrid,
-        initial: Float[Array, "path latent"],
-        noise: Float[Array, "step path noise"],
-    ) -> ObservedPaths:
-        """Return the observed paths of given noise."""
+    def observe(self, grid: TimeGrid, drivers: Drivers) -> ObservedPaths:
+        # The perceptrons take `[path, feature]`.
+        initial, noise = drivers.initial.T, drivers.noise.transpose(0, 2, 1)
 
         # Recomputing a step in the backward pass costs a third more arithmetic and saves the
         # activations, four times the size of everything else.

@@ -118,15 +118,19 @@ class SLiCE(AbstractPathModel):
         evaluation: Evaluation = Evaluation.AUTO,
         key: PRNGKeyArray,
     ) -> ObservedPaths:
+        drivers = self.drivers(grid, paths, antithetic=antithetic, key=key)
+        return self.observe(grid, drivers, evaluation=evaluation)
+
+    def drivers(
+        self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
+    ) -> Increments:
         check_paths(paths)
-        noise = increments(grid, self.noise, paths, antithetic=antithetic, key=key)
-        return self.observe(grid, noise, evaluation=evaluation)
+        return increments(grid, self.noise, paths, antithetic=antithetic, key=key)
 
     def observe(
-        self, grid: TimeGrid, noise: Increments, *, evaluation: Evaluation = Evaluation.AUTO
+        self, grid: TimeGrid, drivers: Increments, *, evaluation: Evaluation = Evaluation.AUTO
     ) -> ObservedPaths:
-        """Return the observed paths of given noise."""
-        brownian = jnp.concatenate([jnp.zeros_like(noise[:1]), jnp.cumsum(noise, axis=0)])
+        brownian = jnp.concatenate([jnp.zeros_like(drivers[:1]), jnp.cumsum(drivers, axis=0)])
         path = (
             jnp.einsum("hm,kmb->khb", self.embedding, brownian) + self.embedding_bias[None, :, None]
         )

@@ -1,7 +1,8 @@
 """Expectations of a model with their errors, and the loss without Monte-Carlo bias."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,6 +12,8 @@ from jaxtyping import Float, PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
+from slisde.functionals.base import AbstractFunctional
+from slisde.functionals.check import check_maturity
 from slisde.functionals.problem import Evaluator, Problem
 from slisde.model.interface import AbstractPathModel
 
@@ -55,6 +58,14 @@ class Estimate:
         error = self.mean - self.problem.values
         return float(self.problem.weights(held_out=held_out) @ error**2)
 
+    def loss_error(self, *, held_out: bool = False) -> float:
+        """Return the standard error of `loss`, by the jackknife over batches."""
+        weights = self.problem.weights(held_out=held_out)
+        errors = self.batch_means - self.problem.values
+        count = len(errors)
+        left_out = ((errors.sum(axis=0) - errors) / (count - 1)) ** 2 @ weights
+        return _jackknife(left_out)
+
     def noise_floor(self, paths: int | None = None, *, held_out: bool = False) -> float:
         """Return the loss that Monte-Carlo noise alone adds at `paths` paths."""
         weights = self.problem.weights(held_out=held_out)
@@ -76,13 +87,18 @@ class Estimate:
         total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
         value = over_pairs(total, squares, count)
         left_out = over_pairs(total - errors, squares - errors**2, count - 1)
-        spread = (count - 1) / count * np.sum((left_out - left_out.mean()) ** 2)
-        return float(value), float(np.sqrt(spread))
+        return float(value), _jackknife(left_out)
 
     def mean_absolute_error(self, group: str, *, held_out: bool = False) -> float:
         """Return the mean |error| of a group's fitted or held-out targets."""
         chosen = [t.group == group and t.held_out == held_out for t in self.problem.targets]
         return float(np.mean(np.abs(self.mean - self.problem.values)[chosen]))
+
+
+def _jackknife(left_out: Float[np.ndarray, " batch"]) -> float:
+    """Return the standard error of a statistic from its values without each batch in turn."""
+    count = len(left_out)
+    return float(np.sqrt((count - 1) / count * np.sum((left_out - left_out.mean()) ** 2)))
 
 
 def estimate(
@@ -96,12 +112,52 @@ def estimate(
     key: PRNGKeyArray,
 ) -> Estimate:
     """Return the hard functionals' averages over `paths` fresh paths, in `batches` equal batches."""
+    evaluator = problem.evaluator()
+    sampled = _in_batches(model, evaluator, grid, paths, batches, report, key)
+    return Estimate(problem, paths, *sampled)
+
+
+class Prices(NamedTuple):
+    """Averages of functionals without prescribed values, and their standard errors."""
+
+    mean: PerTarget
+    standard_error: PerTarget
+    paths: int
+
+
+def price(
+    model: AbstractPathModel,
+    functionals: Sequence[AbstractFunctional],
+    grid: TimeGrid,
+    paths: int,
+    *,
+    batches: int = BATCHES,
+    report: Callable[[int, int], None] | None = None,
+    key: PRNGKeyArray,
+) -> Prices:
+    """Return expectations of any functionals under a model, over `paths` fresh paths."""
+    for functional in functionals:
+        check_maturity(functional, float(grid.times[-1]))
+    mean, variance, _ = _in_batches(
+        model, Evaluator(functionals), grid, paths, batches, report, key
+    )
+    return Prices(mean, np.sqrt(variance / paths), paths)
+
+
+def _in_batches(
+    model: AbstractPathModel,
+    evaluator: Evaluator,
+    grid: TimeGrid,
+    paths: int,
+    batches: int,
+    report: Callable[[int, int], None] | None,
+    key: PRNGKeyArray,
+) -> tuple[PerTarget, PerTarget, Float[np.ndarray, "batch target"]]:
+    """Return means, variances of single paths, and the means of all batches."""
     if batches < 3 or paths % batches:
         raise ArgumentError(
             "paths", paths, f"must be a multiple of {batches}", "the error comes from equal batches"
         )
-    evaluator = problem.evaluator()
-
     means, variances = [], []
     for index in range(batches):
         mean, variance = _on_batch(
@@ -112,9 +168,8 @@ def estimate(
         if report is not None:
             report(index + 1, batches)
     batch_means = np.stack(means)
-    within = np.mean(variances, axis=0)
-    variance = within + batch_means.var(axis=0)
-    return Estimate(problem, paths, batch_means.mean(axis=0), variance, batch_means)
+    variance = np.mean(variances, axis=0) + batch_means.var(axis=0)
+    return batch_means.mean(axis=0), variance, batch_means
 
 
 @eqx.filter_jit

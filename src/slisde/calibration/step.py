@@ -1,7 +1,7 @@
 """One training step: fresh paths, loss, gradient, update (paper: sec:objective, app:expset)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -11,46 +11,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from slisde.calibration.loss import plain_loss, unbiased_loss
 from slisde.calibration.optimiser import paper_optimiser
-from slisde.errors import ArgumentError
+from slisde.calibration.penalty import Penalty
+from slisde.calibration.settings import TrainSettings
+from slisde.calibration.simulate import simulate
+from slisde.calibration.validation import Best
 from slisde.flow.grid import TimeGrid
+from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel
-
-
-@dataclass(frozen=True)
-class TrainSettings:
-    """How a model is trained; the defaults are the paper's protocol.
-
-    Attributes:
-        steps: training steps; the learning rate decays over them.
-        paths: fresh paths per step.
-        learning_rate: highest learning rate.
-        warmup: steps until it is reached.
-        weight_decay: AdamW's.
-        clip: bound of the gradient's global norm.
-        ema: decay of the averaged weights that are returned, or None for the last ones.
-        antithetic: draw paths in mirrored pairs.
-        unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
-    """
-
-    steps: int = 1000
-    paths: int = 1024
-    learning_rate: float = 1e-3
-    warmup: int = 100
-    weight_decay: float = 1e-4
-    clip: float = 1.0
-    ema: float | None = None
-    antithetic: bool = False
-    unbiased: bool = False
-
-    def __post_init__(self):
-        for name in ("steps", "paths"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(
-                    name, getattr(self, name), "must be at least 1", "it is a count"
-                )
-        if self.ema is not None and not 0.0 <= self.ema < 1.0:
-            raise ArgumentError("ema", self.ema, "must be in [0, 1)", "at 1 nothing is averaged in")
 
 
 class TrainState(eqx.Module):
@@ -61,6 +29,7 @@ class TrainState(eqx.Module):
     optimiser: PyTree
     step: Int[Array, ""]
     skipped: Int[Array, ""]
+    best: Best | None
 
 
 class StepReport(eqx.Module):
@@ -79,14 +48,26 @@ def start(model: AbstractPathModel, settings: TrainSettings) -> TrainState:
     weights = eqx.filter(model, eqx.is_inexact_array)
     optimiser = _optimiser(settings).init(weights)
     zero = jnp.zeros((), jnp.int32)
-    return TrainState(weights, weights, optimiser, zero, zero)
+    best = None if settings.patience is None else Best.nothing_yet(weights)
+    return TrainState(weights, weights, optimiser, zero, zero, best)
 
 
 def fitted(
     model: AbstractPathModel, state: TrainState, settings: TrainSettings
 ) -> AbstractPathModel:
-    """Return the model with the trained weights, averaged ones where asked for."""
-    weights = state.weights if settings.ema is None else state.average
+    """Return the model with the trained weights: the best validated ones, averages or the last."""
+    if state.best is not None and bool(jnp.isfinite(state.best.loss)):
+        return with_weights(model, state.best.weights)
+    return with_weights(model, candidate(state, settings))
+
+
+def candidate(state: TrainState, settings: TrainSettings) -> PyTree:
+    """Return the weights that training would return if it stopped now."""
+    return state.weights if settings.ema is None else state.average
+
+
+def with_weights(model: AbstractPathModel, weights: PyTree) -> AbstractPathModel:
+    """Return the model with other weights."""
     return eqx.combine(weights, eqx.filter(model, eqx.is_inexact_array, inverse=True))
 
 
@@ -96,25 +77,28 @@ def make_step(
     grid: TimeGrid,
     settings: TrainSettings,
     *,
+    penalties: Sequence[Penalty] = (),
     key: PRNGKeyArray,
 ) -> Step:
-    """Return the compiled training step of a run; step k draws its paths from `fold_in(key, k)`."""
+    """Return the training step of a run; step k draws its paths from `fold_in(key, k)`."""
     static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
-    evaluator, times = problem.evaluator(smooth=True), jnp.asarray(grid.times)
+    smoothing = Smoothing(settings.temperature, settings.straight_through)
+    evaluator, times = problem.evaluator(smoothing), jnp.asarray(grid.times)
     values = jnp.asarray(problem.values, times.dtype)
     target_weights = jnp.asarray(problem.weights(), times.dtype)
     objective = unbiased_loss if settings.unbiased else plain_loss
     optimiser = _optimiser(settings)
 
-    def loss(weights, key):
+    def loss(weights, paths, key):
         sampled = eqx.combine(weights, static)
-        paths = sampled(grid, settings.paths, antithetic=settings.antithetic, key=key)
-        return objective(evaluator(paths, times), values, target_weights)
+        paths = simulate(sampled, grid, paths, antithetic=settings.antithetic, key=key)
+        data = objective(evaluator(paths, times), values, target_weights)
+        return data + sum(penalty(sampled, paths) for penalty in penalties)
 
-    @jax.jit
-    def step(state: TrainState) -> tuple[TrainState, StepReport]:
+    @partial(jax.jit, static_argnums=1)
+    def step(state: TrainState, paths: int) -> tuple[TrainState, StepReport]:
         draw = jax.random.fold_in(key, state.step)
-        value, gradient = jax.value_and_grad(loss)(state.weights, draw)
+        value, gradient = jax.value_and_grad(loss)(state.weights, paths, draw)
         norm = optax.tree.norm(gradient)
         finite = jnp.isfinite(value) & jnp.isfinite(norm)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
@@ -126,10 +110,10 @@ def make_step(
             lambda new, old: jnp.where(finite, new, old), changed, before
         )
         skipped = state.skipped + jnp.where(finite, 0, 1)
-        state = TrainState(weights, average, optimiser_state, state.step + 1, skipped)
+        state = TrainState(weights, average, optimiser_state, state.step + 1, skipped, state.best)
         return state, StepReport(value, norm, finite)
 
-    return step
+    return lambda state: step(state, settings.paths_at(int(state.step)))
 
 
 def _averaged(state: TrainState, weights: PyTree, decay: float | None) -> PyTree:

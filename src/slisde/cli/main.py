@@ -6,8 +6,13 @@ import typer
 
 from slisde import __version__
 from slisde.cli.bench import bench
+from slisde.cli.calibrate import calibrate
 from slisde.cli.doctor import doctor
+from slisde.cli.evaluate import evaluate
 from slisde.cli.inspect import inspect
+from slisde.cli.price import price
+from slisde.cli.report import report
+from slisde.cli.simulate import simulate
 from slisde.errors import SlisdeError
 from slisde.experiments.compilation import keep_compiled_programs
 
@@ -18,9 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its import alone takes as long as all the rest of `--help`
 )
-app.command()(bench)
-app.command()(doctor)
-app.command()(inspect)
+for command in (calibrate, evaluate, price, simulate, report, inspect, bench, doctor):
+    app.command()(command)
 
 
 def _show_version(wanted: bool | None) -> None:

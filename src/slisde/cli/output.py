@@ -19,6 +19,15 @@ Settings = Annotated[
 Progress = Annotated[
     bool, typer.Option("--progress", help="Show progress even where stderr is no terminal.")
 ]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="Run directory of a finished fit.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the fresh paths. [default: the run's own]")]
+
+
+@contextmanager
+def counting(forced: bool, doing: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows how many batches of all are done."""
+    with reporter(forced) as report:
+        yield lambda done, total: report(f"{doing}, batch {done} of {total}")
 
 
 @contextmanager

@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
+from slisde.baselines.neural_sde import Diffusion, NeuralSDE
+from slisde.baselines.slice import SLiCE
+from slisde.calibration.settings import TrainSettings
 from slisde.errors import ArgumentError, ConfigError
 from slisde.experiments.config import GridConfig, ModelConfig, TrainConfig
 from slisde.flow.brownian import check_paths
@@ -12,48 +17,91 @@ from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
 from slisde.flow.transition import Euler, Exponential
 from slisde.model.coefficients import NoiseType
+from slisde.model.interface import AbstractPathModel
 from slisde.model.stack import SLiSDE, Stacking
 
 _TRANSITIONS = {"euler": Euler, "exponential": Exponential}
+_ACTIVATIONS = {"tanh": jnp.tanh, "gelu": jax.nn.gelu}
 
 
-def build_model(config: ModelConfig, *, key: PRNGKeyArray) -> SLiSDE:
-    """Return the model of a `[model]` table with fresh weights."""
+def build_model(
+    config: ModelConfig, *, initial_value: float | None = None, key: PRNGKeyArray
+) -> AbstractPathModel:
+    """Return the model of a `[model]` table with fresh weights.
+
+    Args:
+        config: the table.
+        initial_value: the problem's Y_0, used where the table names none.
+        key: random key of the weights.
+    """
+    if config.initial_value is not None:
+        initial_value = config.initial_value
     with _table("model"):
-        return SLiSDE(
-            config.latent,
-            config.noise,
-            config.layers,
-            out=config.out,
-            block_size=block_size(config),
-            noise_type=NoiseType(config.noise_type),
-            low_rank=config.low_rank,
-            time_dependent=config.time_dependent,
-            embedding=config.embedding,
-            time_features=config.time_features,
-            norm=Norm(config.norm),
-            causal_conv=config.causal_conv,
-            amplitude=config.amplitude,
-            stacking=Stacking(config.stacking),
-            transition=_TRANSITIONS[config.transition](),
-            prior=config.prior,
-            initial_value=config.initial_value,
-            rho=config.rho,
-            key=key,
-        )
+        return _FAMILIES[config.family](config, initial_value, key)
 
 
-def build_grid(config: GridConfig) -> TimeGrid:
-    """Return the time grid of a `[grid]` table."""
+def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray) -> SLiSDE:
+    return SLiSDE(
+        config.latent,
+        config.noise,
+        config.layers,
+        out=config.out,
+        block_size=block_size(config),
+        noise_type=NoiseType(config.noise_type),
+        low_rank=config.low_rank,
+        time_dependent=config.time_dependent,
+        embedding=config.embedding,
+        time_features=config.time_features,
+        norm=Norm(config.norm),
+        causal_conv=config.causal_conv,
+        amplitude=config.amplitude,
+        stacking=Stacking(config.stacking),
+        transition=_TRANSITIONS[config.transition](),
+        prior=config.prior,
+        initial_value=initial_value,
+        rho=config.rho,
+        key=key,
+    )
+
+
+def _neural_sde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray) -> NeuralSDE:
+    return NeuralSDE(
+        config.latent,
+        config.noise,
+        config.hidden,
+        config.depth,
+        diffusion=Diffusion(config.diffusion),
+        activation=_ACTIVATIONS[config.activation],
+        initial_value=initial_value,
+        key=key,
+    )
+
+
+def _slice(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray) -> SLiCE:
+    return SLiCE(
+        config.latent,
+        config.noise,
+        config.layers,
+        block_size=block_size(config),
+        initial_value=initial_value,
+        key=key,
+    )
+
+
+_FAMILIES = {"slisde": _slisde, "neural-sde": _neural_sde, "slice": _slice}
+
+
+def build_grid(config: GridConfig, horizon: float = 1.0) -> TimeGrid:
+    """Return the time grid of a `[grid]` table up to a problem's horizon."""
     with _table("grid"):
-        return TimeGrid.uniform(config.horizon, config.steps)
+        return TimeGrid.uniform(horizon, config.steps)
 
 
-def path_count(config: TrainConfig) -> int:
-    """Return the paths of a training step."""
+def build_settings(config: TrainConfig) -> TrainSettings:
+    """Return the training protocol of a `[train]` table."""
     with _table("train"):
         check_paths(config.paths)
-    return config.paths
+        return TrainSettings(**config.model_dump(exclude={"seed"}))
 
 
 def block_size(config: ModelConfig) -> int:

@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from slisde.calibration.settings import TrainSettings
 from slisde.errors import ConfigError
+from slisde.toml import write_keys
 
 
 class Section(BaseModel):
@@ -24,7 +26,7 @@ class Section(BaseModel):
 class ModelConfig(Section):
     """`[model]`: the network. Defaults are the L = 2 cell of tab:toy3-vanilla."""
 
-    family: Literal["slisde"] = "slisde"
+    family: Literal["slisde", "neural-sde", "slice"] = "slisde"
     layers: int = 2
     latent: int = 64
     noise: int = 8
@@ -45,42 +47,108 @@ class ModelConfig(Section):
     out: int = 1
     initial_value: float | None = None
     rho: float | None = None
+    hidden: int = 128
+    depth: int = 2
+    activation: Literal["tanh", "gelu"] = "tanh"
+    diffusion: Literal["full", "diagonal"] = "full"
 
 
 class TrainConfig(Section):
-    """`[train]`: what one training step simulates."""
+    """`[train]`: the protocol; see `TrainSettings` for what the keys mean."""
 
-    paths: int = 1024
+    steps: int = TrainSettings.steps
+    paths: int = TrainSettings.paths
+    seed: int = 0
+    learning_rate: float = TrainSettings.learning_rate
+    warmup: int = TrainSettings.warmup
+    weight_decay: float = TrainSettings.weight_decay
+    clip: float = TrainSettings.clip
+    ema: float | None = TrainSettings.ema
+    antithetic: bool = TrainSettings.antithetic
+    unbiased: bool = TrainSettings.unbiased
+    temperature: float = TrainSettings.temperature
+    straight_through: bool = TrainSettings.straight_through
+    late_factor: int = TrainSettings.late_factor
+    validate_every: int = 50
+    validation_paths: int = TrainSettings.validation_paths
+    patience: int | None = TrainSettings.patience
 
 
 class GridConfig(Section):
-    """`[grid]`: the uniform time grid."""
+    """`[grid]`: the uniform time grid up to the problem's horizon."""
 
     steps: int = 512
-    horizon: float = 1.0
+
+
+class ProblemConfig(Section):
+    """`[problem]`: demo, toy, or a file."""
+
+    source: str = "demo"
+
+
+class PenaltyConfig(Section):
+    """`[penalty]`: relative entropy of the marginals to those of another run's model."""
+
+    entropy: float = 0.0
+    reference: str | None = None
 
 
 class Config(Section):
     """All tables."""
 
+    problem: ProblemConfig = ProblemConfig()
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
     grid: GridConfig = GridConfig()
+    penalty: PenaltyConfig = PenaltyConfig()
 
+
+Tables = dict[str, dict[str, Any]]
 
 _TABLES: dict[str, type[Section]] = {
-    "model": ModelConfig,
-    "train": TrainConfig,
-    "grid": GridConfig,
+    name: type(field.default) for name, field in Config.model_fields.items()
 }
 
 
-def load(path: Path | None = None, settings: Iterable[str] = ()) -> Config:
-    """Return the configuration of a TOML file with `table.key=value` settings laid over it."""
-    tables = {} if path is None else _read(path)
+def load(
+    path: Path | None = None, settings: Iterable[str] = (), preset: Tables | None = None
+) -> Config:
+    """Return a preset with a TOML file laid over it, and `table.key=value` settings over both."""
+    return parse(_layers(path, settings, preset))
+
+
+def check_same(
+    config: Config, path: Path | None, settings: Iterable[str], preset: Tables | None
+) -> None:
+    """Raise unless everything that was asked for, and nothing else is looked at, is in `config`."""
+    tables = _layers(path, settings, preset)
+    asked = parse({name: dict(table) for name, table in tables.items()}).model_dump()
+    for name, table in tables.items():
+        for key in table:
+            kept = config.model_dump()[name][key]
+            if asked[name][key] != kept:
+                raise ConfigError(
+                    f"the run has [{name}] `{key}` = {kept!r}, not {asked[name][key]!r}: a resumed "
+                    "run keeps its configuration. Leave the option out, or fit in another directory."
+                )
+
+
+def _layers(path: Path | None, settings: Iterable[str], preset: Tables | None) -> dict[str, Any]:
+    tables: dict[str, Any] = {name: dict(table) for name, table in (preset or {}).items()}
+    for name, table in ({} if path is None else _read(path)).items():
+        if isinstance(table, dict):
+            tables.setdefault(name, {}).update(table)
+        else:
+            tables[name] = table
     for setting in settings:
         _lay_over(tables, setting)
-    return parse(tables)
+    return tables
+
+
+def dump(config: Config) -> str:
+    """Return the configuration as TOML that `load` reads back, every key written out."""
+    tables = config.model_dump().items()
+    return "\n".join(f"[{name}]\n{write_keys(table)}" for name, table in tables)
 
 
 def parse(tables: dict[str, Any]) -> Config:
@@ -109,6 +177,8 @@ def _lay_over(tables: dict[str, Any], setting: str) -> None:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word, as in model.norm=layer
+    if value == "none":
+        value = None  # which TOML has no word for, as in train.ema=none
     section = tables.setdefault(table, {})
     if not isinstance(section, dict):
         raise ConfigError(

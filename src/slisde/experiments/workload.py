@@ -47,8 +47,11 @@ class Evaluated(AbstractPathModel):
     model: SLiSDE
     evaluation: Evaluation = eqx.field(static=True)
 
-    def __call__(self, grid, paths, *, antithetic=False, key):
-        return self.model(grid, paths, antithetic=antithetic, evaluation=self.evaluation, key=key)
+    def drivers(self, grid, paths, *, antithetic=False, key):
+        return self.model.drivers(grid, paths, antithetic=antithetic, key=key)
+
+    def observe(self, grid, drivers):
+        return self.model.observe(grid, drivers, evaluation=self.evaluation)
 
 
 def statistics(y: ObservedPaths) -> Float[Array, "statistic node"]:

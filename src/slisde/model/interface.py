@@ -5,20 +5,34 @@ from abc import abstractmethod
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray, PyTree, Shaped
 
 from slisde.flow.grid import TimeGrid
 from slisde.shapes import ObservedPaths
 
 
 class AbstractPathModel(eqx.Module):
-    """A law on paths that can be sampled on any grid."""
+    """A law on paths that can be sampled on any grid.
+
+    Sampling has two halves, so that a batch can be drawn as a whole and observed in parts, each on
+    a device of its own: `drivers` draws all the noise, `observe` maps it to paths one by one.
+    """
 
     @abstractmethod
+    def drivers(
+        self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
+    ) -> PyTree[Shaped[Array, "... path"]]:
+        """Draw the noise of a batch; paths are the last axis of every array."""
+
+    @abstractmethod
+    def observe(self, grid: TimeGrid, drivers: PyTree[Shaped[Array, "... path"]]) -> ObservedPaths:
+        """Return the paths of given noise, each of its own share alone."""
+
     def __call__(
         self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
     ) -> ObservedPaths:
         """Return `paths` independent paths on `grid`; antithetic ones come in mirrored pairs."""
+        return self.observe(grid, self.drivers(grid, paths, antithetic=antithetic, key=key))
 
 
 def parameter_count(model: eqx.Module) -> int:

@@ -1,0 +1,84 @@
+"""How a model is trained; the defaults are the paper's protocol (paper: app:expset)."""
+
+from dataclasses import dataclass
+
+from slisde.errors import ArgumentError
+
+LATE_SHARE = 0.2
+"""Share of the steps, the last ones, that `late_factor` applies to."""
+
+
+@dataclass(frozen=True)
+class TrainSettings:
+    """The training protocol.
+
+    Attributes:
+        steps: training steps; the learning rate decays over them.
+        paths: fresh paths per step.
+        learning_rate: highest learning rate.
+        warmup: steps until it is reached.
+        weight_decay: AdamW's.
+        clip: bound of the gradient's global norm.
+        ema: decay of the averaged weights that are returned, or None for the last ones.
+        antithetic: draw paths in mirrored pairs.
+        unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
+        temperature: width of the sigmoid that stands for an indicator.
+        straight_through: keep the indicator's value and take the sigmoid's gradient only.
+        late_factor: multiplies the paths of the last fifth of the steps.
+        validate_every: steps between debiased losses on fresh paths, 0 for none.
+        validation_paths: paths behind each of them.
+        patience: validations without a better loss after which training stops and the best weights
+            are returned, or None to train to the end.
+    """
+
+    steps: int = 1000
+    paths: int = 1024
+    learning_rate: float = 1e-3
+    warmup: int = 100
+    weight_decay: float = 1e-4
+    clip: float = 1.0
+    ema: float | None = None
+    antithetic: bool = False
+    unbiased: bool = False
+    temperature: float = 0.05
+    straight_through: bool = False
+    late_factor: int = 1
+    validate_every: int = 0
+    validation_paths: int = 4096
+    patience: int | None = None
+
+    def __post_init__(self):
+        for name in ("steps", "paths", "late_factor", "validation_paths"):
+            self._check(name, at_least=1, reason="it is a count")
+        self._check("validate_every", at_least=0, reason="0 turns validation off")
+        for name in ("warmup", "weight_decay"):
+            self._check(name, at_least=0, reason="it cannot be negative")
+        for name in ("learning_rate", "clip", "temperature"):
+            if not getattr(self, name) > 0:
+                raise ArgumentError(
+                    name, getattr(self, name), "must be positive", "at 0 there is no gradient"
+                )
+        if self.ema is not None and not 0.0 <= self.ema < 1.0:
+            raise ArgumentError("ema", self.ema, "must be in [0, 1)", "at 1 nothing is averaged in")
+        if self.patience is not None:
+            self._check("patience", at_least=1, reason="it counts validations")
+            if not self.validate_every:
+                raise ArgumentError(
+                    "patience",
+                    self.patience,
+                    "must be None while `validate_every` is 0",
+                    "it counts validations",
+                )
+
+    def paths_at(self, step: int) -> int:
+        """Return the paths of a step, counted from 0."""
+        late = step >= self.steps - int(LATE_SHARE * self.steps)
+        return self.paths * self.late_factor if late else self.paths
+
+    def validates_after(self, step: int) -> bool:
+        """Return whether a validation follows when `step` steps are done."""
+        return self.validate_every > 0 and (step % self.validate_every == 0 or step == self.steps)
+
+    def _check(self, name: str, *, at_least: int, reason: str) -> None:
+        if not getattr(self, name) >= at_least:
+            raise ArgumentError(name, getattr(self, name), f"must be at least {at_least}", reason)

@@ -1,0 +1,135 @@
+"""`slisde calibrate`: fit a model to a problem, in a run directory."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from slisde.cli.output import ConfigFile, Json, Progress, Settings, reporter, show
+from slisde.cli.training import training_bar
+
+if TYPE_CHECKING:
+    from slisde.calibration.run import RunDirectory
+    from slisde.experiments.config import Config
+    from slisde.experiments.job import FittedRun
+
+RUNS = Path("runs")
+
+LABELS = {
+    "run": "run",
+    "steps": "steps",
+    "seconds": "seconds",
+    "loss": "loss",
+    "noise_floor": "of which noise",
+    "debiased_loss": "debiased loss",
+    "debiased_loss_se": "± standard error",
+    "report": "report",
+}
+
+
+def calibrate(
+    problem: Annotated[
+        str | None, typer.Argument(help="demo (default), toy, or a problem.toml.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Run directory. [default: runs/PROBLEM]")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="slisde, neural-sde or slice.")
+    ] = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="quick, standard or paper (as published). [default: standard]"),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps.")] = None,
+    paths: Annotated[int | None, typer.Option(help="Fresh paths per step.")] = None,
+    grid: Annotated[int | None, typer.Option(help="Time steps.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of weights and noise.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
+    json: Json = False,
+    progress: Progress = False,
+) -> None:
+    """Fit a model to a problem and keep everything about it in a run directory.
+
+    Example: slisde calibrate demo --preset quick --out runs/demo
+    """
+    from slisde.calibration.processes import is_writer, join_processes
+    from slisde.calibration.run import RunDirectory
+    from slisde.experiments.config import check_same, load
+    from slisde.experiments.job import read_config
+    from slisde.experiments.presets import DEFAULT
+    from slisde.experiments.presets import preset as named
+
+    chosen = {
+        "problem.source": problem,
+        "model.family": model,
+        "train.steps": steps,
+        "train.paths": paths,
+        "grid.steps": grid,
+        "train.seed": seed,
+    }
+    overrides = [*(settings or ()), *(f"{k}={v}" for k, v in chosen.items() if v is not None)]
+    file = None if config is None else Path(config)
+    root = Path(out) if out is not None else RUNS / Path(problem or "demo").stem
+    run = RunDirectory(root)
+    if resume and run.exists:
+        loaded = None
+        check_same(read_config(run), file, overrides, named(preset) if preset else None)
+    else:
+        loaded = load(file, overrides, named(preset or DEFAULT))
+    begun = time.monotonic()
+    join_processes()
+    fitted = _fit(run, loaded, progress)
+    if not is_writer():
+        return  # another process of this run scores the model and says how it went
+    summary = _finish(fitted, progress)
+    history = fitted.run.read_history()
+    result = {
+        "run": str(root),
+        "steps": history[-1]["step"],
+        "seconds": round(time.monotonic() - begun, 1),
+        "report": str(fitted.run.report_file),
+        **summary,
+    }
+    show(result, as_json=json, labels=LABELS)
+
+
+def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "FittedRun":
+    """Begin a run with a configuration, or go on with one where there is none."""
+    from slisde.calibration.processes import is_writer
+    from slisde.experiments.job import begin, fit, open_run, prepare, read_config
+    from slisde.experiments.sources import build_problem
+
+    if config is not None:
+        if is_writer():
+            run.check_free()  # before the minutes that a problem may take
+        with reporter(progress) as report:
+            problem = build_problem(config.problem.source, report)
+        job = prepare(config, problem)
+        begin(run, config, problem)
+    elif run.finished:
+        return open_run(run.root)
+    else:
+        job = prepare(read_config(run), run.read_problem())
+    with training_bar(job.settings.steps, forced=progress) as report:
+        return fit(run, job, report=report)
+
+
+def _finish(fitted: "FittedRun", progress: bool) -> dict:
+    """Score the model, keep the scores, and write the report."""
+    from slisde.cli.contents import report_content
+    from slisde.experiments.evaluation import evaluate_run
+    from slisde.experiments.truth import recovery_of
+    from slisde.report.html import write_report
+
+    with reporter(progress) as report:
+        report("evaluating on fresh paths")
+        result, summary = evaluate_run(fitted)
+        summary |= recovery_of(fitted)
+        fitted.run.write_metrics(summary)
+        report("writing the report")
+        write_report(fitted.run.report_file, report_content(fitted, result, report))
+    return summary

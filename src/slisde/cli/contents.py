@@ -1,0 +1,52 @@
+"""What goes into the report of a run."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from slisde.calibration.estimate import Estimate
+from slisde.experiments.job import FittedRun
+from slisde.experiments.machine import describe
+from slisde.experiments.sampling import simulate_run
+from slisde.experiments.truth import exotics
+from slisde.report.content import Comparison, ReportContent
+
+SHOWN_PATHS = 2048
+
+
+def report_content(
+    fitted: FittedRun, result: Estimate, report: Callable[[str], None]
+) -> ReportContent:
+    """Gather what the report of a fitted run shows."""
+    config = fitted.config
+    comparisons = [Comparison(*exotic) for exotic in exotics(fitted, report)]
+    report("drawing paths")
+    paths = simulate_run(fitted, SHOWN_PATHS)
+    return ReportContent(
+        title=f"{config.model.family} fitted to {fitted.problem.name}",
+        estimate=result,
+        history=fitted.run.read_history(),
+        times=np.asarray(fitted.grid.times),
+        sample_paths=paths,
+        terminal=paths[:, -1],
+        noise_floor=result.noise_floor(config.train.paths),
+        comparisons=[each for each in comparisons if np.isfinite(each.fitted)],
+        facts=_pairs(config.model_dump()),
+        versions={key: _text(value) for key, value in describe().items()},
+        run=fitted.run.root.name,
+        command=f"slisde calibrate --config {fitted.run.config_file} --out NEW_DIRECTORY",
+    )
+
+
+def _pairs(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {
+        f"{table}.{key}": _text(value)
+        for table, values in tables.items()
+        for key, value in values.items()
+        if value is not None
+    }
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

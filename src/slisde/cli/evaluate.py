@@ -1,0 +1,57 @@
+"""`slisde evaluate`: how well a fitted model fits."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slisde.cli.output import Json, Progress, Run, Seed, counting, show
+
+LABELS = {
+    "problem": "problem",
+    "paths": "paths",
+    "loss": "loss",
+    "loss_se": "± standard error",
+    "noise_floor": "of which noise",
+    "debiased_loss": "debiased loss",
+    "debiased_loss_se": "± standard error",
+    "held_out_debiased_loss": "held out, debiased",
+    "held_out_debiased_loss_se": "± standard error",
+}
+
+
+def evaluate(
+    run: Run,
+    paths: Annotated[int, typer.Option(help="Fresh paths.", min=1)] = 32_768,
+    seed: Seed = None,
+    json: Json = False,
+    progress: Progress = False,
+) -> None:
+    """Show losses, held-out errors, the noise floor and standard errors of a fitted model.
+
+    Example: slisde evaluate runs/demo --paths 65536
+    """
+    from slisde.experiments.evaluation import evaluate_run
+    from slisde.experiments.job import open_run
+
+    fitted = open_run(Path(run))
+    with counting(progress, "evaluating") as report:
+        _, summary = evaluate_run(fitted, paths, seed=seed, report=report)
+    show(summary, as_json=json, labels={k: v for k, v in LABELS.items() if k in summary})
+    if not json:
+        _show_groups(summary["groups"])
+
+
+def _show_groups(groups: dict[str, dict[str, Any]]) -> None:
+    width = max(len("group"), *(len(name) for name in groups))
+    print(f"\n{'group':<{width}}  {'fitted':>6} {'MAE':>9} {'max':>9}  {'held out':>8} {'MAE':>9}")
+    for name, group in groups.items():
+        print(
+            f"{name:<{width}}  {group['targets']:>6} {_number(group, 'mae')} "
+            f"{_number(group, 'max_error')}  {group['held_out']:>8} "
+            f"{_number(group, 'held_out_mae')}"
+        )
+
+
+def _number(group: dict[str, Any], key: str) -> str:
+    return f"{group[key]:>9.2e}" if key in group else f"{'':>9}"
