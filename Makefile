@@ -9,10 +9,12 @@ PYTEST := $(BIN)/pytest -q -n 2 --dist worksteal
 .PHONY: demo test test-slow check format tables bench lock clean
 .DEFAULT_GOAL := test
 
-demo: $(READY) ## simulate and inspect a model
+demo: $(READY) ## fit the demo surface and write its report
 	$(BIN)/slisde doctor
-	$(BIN)/slisde inspect
-	$(BIN)/python examples/simulate.py
+	$(BIN)/slisde calibrate demo --preset quick --out runs/demo --resume --progress
+	$(BIN)/slisde evaluate runs/demo
+	$(BIN)/slisde price runs/demo "up_and_out_call(strike=1.0, barrier=1.2, maturity=1.0)"
+	@echo "open runs/demo/report.html in a browser"
 
 test: $(READY) ## all tests of minutes, on two cores
 	$(PYTEST) -m "not slow"

@@ -1,26 +1,35 @@
 """Render every generated table of README and docs from results/ (`make tables`)."""
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from slisde.experiments.record import read
+from slisde.experiments.record import Record, read
+from slisde.experiments.tables import performance, toy
 from slisde.experiments.tables.markdown import replace_between
-from slisde.experiments.tables.performance import PARTS, summary
 
 ROOT = Path(__file__).parents[1]
+Parts = Mapping[str, Callable[[Sequence[Record]], str]]
 
 
 def rendered() -> dict[Path, str]:
     """Return every document with its generated parts made anew."""
-    records = read(ROOT / "results" / "performance.jsonl")
-    readme, performance = ROOT / "README.md", ROOT / "docs" / "performance.md"
-    text = performance.read_text(encoding="utf-8")
-    for name, part in PARTS.items():
-        text = replace_between(text, name, part(records))
+    speed, toy_fits = (read(ROOT / "results" / name) for name in ("performance.jsonl", "toy.jsonl"))
     return {
-        readme: replace_between(readme.read_text(encoding="utf-8"), "summary", summary(records)),
-        performance: text,
+        ROOT / path: _with_parts(ROOT / path, parts, records)
+        for path, parts, records in (
+            ("README.md", {"summary": performance.summary}, speed),
+            ("docs/performance.md", performance.PARTS, speed),
+            ("docs/toy.md", toy.PARTS, toy_fits),
+        )
     }
+
+
+def _with_parts(path: Path, parts: Parts, records: Sequence[Record]) -> str:
+    text = path.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = replace_between(text, name, part(records))
+    return text
 
 
 def main() -> None:

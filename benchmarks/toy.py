@@ -5,19 +5,22 @@ full protocol (1,000 steps of 1,024 paths on 512 steps) takes about a quarter of
 
     python benchmarks/toy.py [--steps 1000] [--paths 1024] [--grid 512] [CELL …]
 
-A cell is LAYERS:SEED[:OPTION,…] with the options ema, antithetic, unbiased; without any cell, the
-paper's protocol runs at both depths with three seeds.
+A cell is LAYERS:SEED[:OPTION,…] with the options antithetic, unbiased, late, straight; without any cell, the
+paper's protocol runs at both depths with three seeds. Every cell is scored twice: with its last
+weights and with the running average of them (EMA), which training carries along at no cost.
 """
 
 import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 
-from slisde.calibration.fit import calibrate
-from slisde.calibration.step import TrainSettings
+from slisde.calibration.fit import Progress, calibrate
+from slisde.calibration.settings import TrainSettings
+from slisde.calibration.step import with_weights
 from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
 from slisde.experiments.machine import describe
 from slisde.experiments.metrics import fit_metrics, recovery
@@ -30,15 +33,20 @@ RESULTS = Path(__file__).parents[1] / "results" / "toy.jsonl"
 CACHE = Path.home() / ".cache" / "slisde" / "data"
 CELLS = [f"{layers}:{seed}" for seed in range(3) for layers in (2, 3)]
 LATENT = {2: 64, 3: 32}
-OPTIONS = {"ema": {"ema": 0.99}, "antithetic": {"antithetic": True}, "unbiased": {"unbiased": True}}
+OPTIONS = {
+    "antithetic": {"antithetic": True},
+    "unbiased": {"unbiased": True},
+    "late": {"late_factor": 4},
+    "straight": {"straight_through": True},
+}
+AVERAGING = 0.99
 
 
 def run(cell: str, given: argparse.Namespace) -> Record:
     layers, seed, *rest = cell.split(":")
-    chosen = {
-        k: v for name in (rest[0].split(",") if rest else ()) for k, v in OPTIONS[name].items()
-    }
-    settings = TrainSettings(steps=given.steps, paths=given.paths, **chosen)
+    names = rest[0].split(",") if rest else []
+    chosen = {key: value for name in names for key, value in OPTIONS[name].items()}
+    settings = TrainSettings(steps=given.steps, paths=given.paths, ema=AVERAGING, **chosen)
     grid = TimeGrid.uniform(1.0, given.grid)
     truth = statistics(cache=CACHE)
     problem = toy_problem(truth)
@@ -47,17 +55,27 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     model = SLiSDE(LATENT[depth], 8, depth, initial_value=INITIAL_VALUE, key=weights_key)
     start = time.time()
 
-    def report(step: int, loss: float) -> None:
-        if step % 50 == 0:
-            left = (time.time() - start) / step * (settings.steps - step)
-            print(f"{cell} step {step} loss {loss:.2e}, {left:.0f} s left", file=sys.stderr)
+    def report(done: Progress) -> None:
+        if done.step % 50 == 0:
+            left = (time.time() - start) / done.step * (settings.steps - done.step)
+            print(
+                f"{cell} step {done.step} loss {done.loss:.2e}, {left:.0f} s left", file=sys.stderr
+            )
 
     fit = calibrate(model, problem, grid, settings, report=report, key=run_key)
     seconds = time.time() - start
+
+    def score(weights: Any) -> Record:
+        scored = with_weights(model, weights)
+        return {
+            **fit_metrics(scored, problem, grid, key=metrics_key),
+            **recovery(scored, truth, grid, key=recovery_key),
+        }
+
     return {
         "layers": depth,
         "seed": int(seed),
-        "options": sorted(chosen),
+        "options": sorted(names),
         "grid": given.grid,
         "steps": given.steps,
         "paths": given.paths,
@@ -65,8 +83,8 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "seconds_per_step": seconds / settings.steps,
         "skipped": fit.skipped,
         "final_losses": fit.losses[-20:],
-        **fit_metrics(fit.model, problem, grid, key=metrics_key),
-        **recovery(fit.model, truth, grid, key=recovery_key),
+        "last": score(fit.state.weights),
+        "averaged": score(fit.state.average),
         "machine": describe(),
     }
 

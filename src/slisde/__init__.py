@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slisde.calibration.estimate import estimate
+    from slisde.calibration.estimate import estimate, price
     from slisde.calibration.fit import calibrate
     from slisde.calibration.settings import TrainSettings
     from slisde.flow.evaluate import Evaluation
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from slisde.flow.grid import TimeGrid
     from slisde.flow.transition import Euler, Exponential
     from slisde.functionals.problem import Problem, Target
+    from slisde.functionals.problem_file import read_problem, write_problem
+    from slisde.functionals.text import read_functional
     from slisde.model.coefficients import NoiseType
     from slisde.model.interface import AbstractPathModel, parameter_count
     from slisde.model.stack import SLiSDE, Stacking
@@ -35,6 +37,10 @@ _HOMES = {
     "calibrate": "slisde.calibration.fit",
     "estimate": "slisde.calibration.estimate",
     "parameter_count": "slisde.model.interface",
+    "price": "slisde.calibration.estimate",
+    "read_functional": "slisde.functionals.text",
+    "read_problem": "slisde.functionals.problem_file",
+    "write_problem": "slisde.functionals.problem_file",
 }
 
 __all__ = [
@@ -54,6 +60,10 @@ __all__ = [
     "calibrate",
     "estimate",
     "parameter_count",
+    "price",
+    "read_functional",
+    "read_problem",
+    "write_problem",
 ]
 
 

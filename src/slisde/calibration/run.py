@@ -167,7 +167,8 @@ class RunDirectory:
 
     def write_metrics(self, metrics: dict[str, Any]) -> None:
         """Write how well the model fits."""
-        write_whole(self.metrics_file, (json.dumps(metrics, indent=2) + "\n").encode())
+        text = json.dumps(metrics, indent=2)
+        write_whole(self.metrics_file, (text + "\n").encode())
 
     def _is_empty(self) -> bool:
         """Return whether nothing is here but what an interrupted `begin` leaves."""

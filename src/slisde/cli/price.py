@@ -1,5 +1,6 @@
 """`slisde price`: expectations of any functional under a fitted model."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -40,3 +41,5 @@ def price(
     width = max(len(text) for text in payoffs)
     for row in rows:
         print(f"{row['payoff']:<{width}}  {row['price']:.6f} ± {row['standard_error']:.1g}")
+    if any(math.isnan(row["price"]) for row in rows):
+        print("nan: some paths have no such value; a realised variance needs positive paths.")

@@ -78,7 +78,7 @@ EXOTICS = (
     "asian_call(strike=1.0, maturity=1.0)",
     "lookback_put(maturity=0.5)",
     "running_maximum(maturity=1.0)",
-    "realised_variance(maturity=1.0)",
+    "crosses_below(barrier=0.8, maturity=1.0)",
 )
 
 CHUNK = 5_000
