@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from slisde.files import write_whole
 from slisde.flow.brownian import increments
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.barrier import CrossesAbove
@@ -167,8 +167,5 @@ def _write(file: Path, result: ToyStatistics) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **result._asdict())
     content = buffer.getvalue()
-    partial = file.with_suffix(f".{os.getpid()}.partial")
-    partial.write_bytes(content)
-    partial.replace(file)
-    checksum = hashlib.sha256(content).hexdigest()
-    file.with_suffix(".sha256").write_text(checksum + "\n", encoding="utf-8")
+    write_whole(file, content)
+    write_whole(file.with_suffix(".sha256"), f"{hashlib.sha256(content).hexdigest()}\n".encode())

@@ -29,11 +29,16 @@ def sample(
     key: PRNGKeyArray,
 ) -> Estimate:
     """Return estimates over at least `paths` paths, in batches that fit into memory."""
+    whole, batches = whole_batches(paths)
+    return estimate(model, problem, grid, whole, batches=batches, report=report, key=key)
+
+
+def whole_batches(paths: int) -> tuple[int, int]:
+    """Return at least `paths` paths and the number of equal batches they make."""
     if paths < 1:
         raise ArgumentError("paths", paths, "must be at least 1", "it is a count")
     batches = max(BATCHES, math.ceil(paths / LARGEST_BATCH))
-    whole = math.ceil(paths / batches) * batches
-    return estimate(model, problem, grid, whole, batches=batches, report=report, key=key)
+    return math.ceil(paths / batches) * batches, batches
 
 
 def evaluate_run(

@@ -1,12 +1,11 @@
 """Expectations of any functionals under a fitted run's model."""
 
-import math
 from collections.abc import Callable, Sequence
 
 import jax
 
-from slisde.calibration.estimate import BATCHES, Prices, price
-from slisde.experiments.evaluation import LARGEST_BATCH
+from slisde.calibration.estimate import Prices, price
+from slisde.experiments.evaluation import whole_batches
 from slisde.experiments.job import FittedRun
 from slisde.functionals.base import AbstractFunctional
 
@@ -23,8 +22,7 @@ def price_run(
     report: Callable[[int, int], None] | None = None,
 ) -> Prices:
     """Return prices over at least `paths` paths, in batches that fit into memory."""
-    batches = max(BATCHES, math.ceil(paths / LARGEST_BATCH))
-    whole = math.ceil(paths / batches) * batches
+    whole, batches = whole_batches(paths)
     key = jax.random.fold_in(fitted.keys.metrics, STREAM) if seed is None else jax.random.key(seed)
     return price(
         fitted.model, functionals, fitted.grid, whole, batches=batches, report=report, key=key
