@@ -55,8 +55,10 @@ def train_run(
     with run.recording() as history:
         try:
             for progress in steps:
-                state = progress.state
+                # In this order: an interrupt between the two leaves a line too many, which is cut,
+                # and never one too few.
                 history.add(progress, time.monotonic() - begun)
+                state = progress.state
                 if time.monotonic() - saved >= checkpoint_seconds:
                     history.sync()
                     run.save_state(local_copy(state))

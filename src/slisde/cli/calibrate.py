@@ -1,5 +1,6 @@
 """`slisde calibrate`: fit a model to a problem, in a run directory."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,8 +115,13 @@ def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "Fitte
         return open_run(run.root)
     else:
         job = prepare(read_config(run), run.read_problem())
-    with training_bar(job.settings.steps, forced=progress) as report:
-        return fit(run, job, report=report)
+    try:
+        with training_bar(job.settings.steps, forced=progress) as report:
+            return fit(run, job, report=report)
+    except KeyboardInterrupt:
+        resume = f"slisde calibrate --out {run.root} --resume"
+        print(f"slisde: stopped; `{resume}` goes on", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def _finish(fitted: "FittedRun", progress: bool) -> dict:
