@@ -5,6 +5,7 @@ from slisde.data.synthetic import GROUPS, MATURITIES, demo_exotics, demo_problem
 from slisde.errors import ArgumentError, ProblemError
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.problem_file import read_problem, write_problem
+from slisde.functionals.running import RealisedVariance
 from slisde.functionals.terminal import Call, Forward, Put
 from slisde.functionals.text import write_functional
 
@@ -126,7 +127,8 @@ def test_simulated_targets_have_their_exact_values(problem):
 
 
 def test_exotics_have_plausible_true_values():
-    exotics = [*demo_exotics(), Forward(1.0), Call(1.0, 1.0), Put(1.0, 1.0)]
+    plain = [RealisedVariance(1.0), Forward(1.0), Call(1.0, 1.0), Put(1.0, 1.0)]
+    exotics = [*demo_exotics(), *plain]
     values, errors = true_values(exotics, 64, paths=10_000)
     names = [write_functional(exotic).partition("(")[0] for exotic in exotics]
     value = dict(zip(names, values, strict=True))
