@@ -8,7 +8,7 @@ import pytest
 
 from slisde import Evaluation, NoiseType, SLiSDE, Stacking, TimeGrid
 from slisde.errors import ArgumentError
-from slisde.model.horizon import WHOLE_HORIZON_BYTES, segment_steps
+from slisde.model.horizon import KEPT_BYTES, SEGMENT_BYTES, Cut, cut_horizon
 
 GRID = TimeGrid.uniform(1.0, 13)
 MODELS = [
@@ -38,11 +38,22 @@ def test_segments_give_the_same_paths_and_gradients(options, segment):
         np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
 
 
-def test_short_horizons_stay_whole_and_long_ones_are_cut_to_a_quarter_of_the_limit():
+def test_short_horizons_stay_whole_and_of_long_ones_the_end_is_kept():
     per_step = 2 * 64 * 4096 * 4
-    assert segment_steps(512, per_step) == 512
-    segment = segment_steps(8192, per_step)
-    assert segment * per_step <= WHOLE_HORIZON_BYTES // 4 < (segment + 1) * per_step
+    assert cut_horizon(512, per_step) == Cut(0, SEGMENT_BYTES // per_step, 512)
+    cut = cut_horizon(8192, per_step)
+    assert cut.segments * cut.segment + cut.kept == 8192
+    assert cut.segment * per_step <= SEGMENT_BYTES < (cut.segment + 1) * per_step
+    assert cut.kept * per_step <= KEPT_BYTES < (cut.kept + cut.segment) * per_step
+
+
+@pytest.mark.parametrize("steps", [1, 4, 5, 6, 13])
+@pytest.mark.parametrize("segment", [1, 3, 5, 20])
+@pytest.mark.parametrize("kept", [0, 4, 7])
+def test_a_cut_covers_the_horizon_and_keeps_a_last_part(steps, segment, kept):
+    cut = Cut.into(steps, segment, kept)
+    assert cut.segments * segment + cut.kept == steps
+    assert 1 <= cut.kept <= max(kept, segment)
 
 
 @pytest.mark.parametrize(("segment", "options"), [(0, {}), (5, {"causal_conv": True})])

@@ -13,9 +13,10 @@ import jax
 import jax.numpy as jnp
 
 from slisde.errors import EngineError
+from slisde.experiments.alone import timed
 from slisde.experiments.config import Config, parse
 from slisde.experiments.cost import step_flops
-from slisde.experiments.machine import describe, peak_memory
+from slisde.experiments.machine import describe
 from slisde.experiments.workload import (
     neural_sde_cell,
     slice_cell,
@@ -85,7 +86,14 @@ def in_fresh_process(
     paths: int, steps: int, *, repeat: int = 1, engine: str | None = None
 ) -> dict[str, float]:
     """Return what a process that only trains needs: memory, start to first step, and step time."""
-    command = [sys.executable, "-m", __name__, str(paths), str(steps), str(repeat)]
+    command = [
+        sys.executable,
+        "-m",
+        "slisde.experiments.alone",
+        str(paths),
+        str(steps),
+        str(repeat),
+    ]
     forced = {} if engine is None else {VARIABLE: engine}
     start = time.time()
     child = subprocess.run(  # noqa: S603
@@ -114,34 +122,11 @@ def _interleaved(
             # Once untimed: memory that other entries gave back has to be touched again, which a
             # training loop does not have to do.
             jax.block_until_ready(run(index))
-            spent[name].append(_timed(run, index + 1))
+            spent[name].append(timed(run, index + 1))
     return {name: median(values) for name, values in spent.items()}
-
-
-def _timed(run: Callable[[int], Any], seed: int) -> float:
-    start = time.perf_counter()
-    jax.block_until_ready(run(seed))
-    return time.perf_counter() - start
 
 
 def _matrix_product() -> Callable[[int], Any]:
     square = jax.random.normal(jax.random.key(0), (PEAK_SIZE, PEAK_SIZE), jnp.float32)
     product = jax.jit(lambda a: a @ a)
     return lambda _: [product(square) for _ in range(PEAK_PRODUCTS)]
-
-
-def _train_alone(paths: int, steps: int, repeat: int) -> None:
-    run, _ = training_step(toy_cell(), steps, paths)
-    jax.block_until_ready(run(0))
-    first = time.time()
-    seconds = median(_timed(run, seed) for seed in range(1, repeat + 1))
-    answer = {
-        "peak_memory_gb": peak_memory() / 1e9,
-        "first_step_at": first,
-        "alone_step_s": seconds,
-    }
-    print(json.dumps(answer))  # noqa: T201
-
-
-if __name__ == "__main__":
-    _train_alone(*(int(argument) for argument in sys.argv[1:4]))

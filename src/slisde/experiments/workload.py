@@ -13,6 +13,7 @@ from slisde.baselines.slice import SLiCE
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.flow.evaluate import Evaluation
 from slisde.flow.grid import TimeGrid
+from slisde.flow.running import running_maximum
 from slisde.model.interface import AbstractPathModel
 from slisde.model.stack import SLiSDE
 from slisde.shapes import ObservedPaths
@@ -57,7 +58,7 @@ class Evaluated(AbstractPathModel):
 def statistics(y: ObservedPaths) -> Float[Array, "statistic node"]:
     """Return averages of the TOY kinds at all nodes: positive part, maximum, square, crossing."""
     nodes = jnp.arange(1, y.shape[1] + 1, dtype=y.dtype)
-    highest = jax.lax.cummax(y, axis=1)
+    highest = jax.vmap(running_maximum)(y)
     squares = jnp.cumsum(y**2, axis=1) / nodes[None]
     crossing = jax.nn.sigmoid((highest - 1.5) / 0.05)
     return jnp.stack(

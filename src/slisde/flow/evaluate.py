@@ -42,26 +42,40 @@ def evaluate(
     evaluation: Evaluation = Evaluation.AUTO,
 ) -> LatentPaths:
     """Return the path of a layer from `initial`, gated by a previous layer or not."""
+    return run(flow, gate, initial, evaluation=evaluation)[0]
+
+
+def run(
+    flow: LinearFlow,
+    gate: InFlowGate | None,
+    initial: LatentState,
+    *,
+    evaluation: Evaluation = Evaluation.AUTO,
+) -> tuple[LatentPaths, LatentState]:
+    """Return the path of a layer and the state that it ends in, which is cheaper to go on from."""
     evaluation = resolve(flow.transition, evaluation)
     if evaluation is Evaluation.NATIVE:
-        return _native(flow, gate, initial, None)
+        result = _native(flow, gate, initial, None)
+        return result.path, result.end
     gates = None if gate is None else gate.gates()
-    return solve(_EVALUATORS[evaluation], flow, gates, initial)
+    path: Any = solve(_EVALUATORS[evaluation], flow.combined(), gates, initial)
+    return path, path[-1]
 
 
-def evaluate_observed(
+def run_observed(
     flow: LinearFlow,
     gate: InFlowGate | None,
     initial: LatentState,
     readout: Float[Array, "out latent"],
     *,
     evaluation: Evaluation = Evaluation.AUTO,
-) -> tuple[LatentPaths, Float[Array, "node out path"]]:
-    """Return the path of a layer and its linear readout, from one pass where the engine can."""
+) -> tuple[Float[Array, "node out path"], LatentState]:
+    """Return the linear readout of a layer's path, from the same pass where the engine can, and its end."""
     if resolve(flow.transition, evaluation) is Evaluation.NATIVE:
-        return _native(flow, gate, initial, readout)
-    path = evaluate(flow, gate, initial, evaluation=evaluation)
-    return path, jnp.einsum("od,kdb->kob", readout, path)
+        result: Any = _native(flow, gate, initial, readout)
+        return result.observed, result.end
+    path, end = run(flow, gate, initial, evaluation=evaluation)
+    return jnp.einsum("od,kdb->kob", readout, path), end
 
 
 def resolve(transition: AbstractTransition, evaluation: Evaluation = Evaluation.AUTO) -> Evaluation:
@@ -87,10 +101,10 @@ def _native(
     gate: InFlowGate | None,
     initial: LatentState,
     readout: Float[Array, "out latent"] | None,
-) -> Any:
+) -> native.Run:
     layer = (flow.matrices, flow.vectors, flow.dt, flow.noise, initial)
     if gate is None:
-        return native.recurrence(*layer, readout=readout)
+        return native.recurrence(*layer, readout=readout, features=flow.features)
     return native.gated_recurrence(
         *layer,
         gate.previous,
@@ -100,4 +114,5 @@ def _native(
         norm=gate.norm.value,
         norm_epsilon=gate.norm_epsilon,
         readout=readout,
+        features=flow.features,
     )

@@ -1,5 +1,6 @@
 """A driven linear layer on a grid: coefficients, steps and noise (paper: eq:model-time-dependent-sde)."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,14 +9,7 @@ from jaxtyping import Array, Float
 
 from slisde.flow.affine import AffineMap
 from slisde.flow.transition import AbstractTransition, step_weights
-from slisde.shapes import (
-    Increments,
-    LatentState,
-    MatrixCoefficients,
-    StepSizes,
-    StepValues,
-    VectorCoefficients,
-)
+from slisde.shapes import Increments, LatentState, StepSizes, StepValues
 
 
 class Gates(eqx.Module):
@@ -42,13 +36,18 @@ class LinearFlow(eqx.Module):
     `matrices[k, 0]` is A_{t_k} and `matrices[k, j]` is C^j_{t_k}; additive noise has the drift alone.
     `vectors[k, 0]` is b_{t_k} and `vectors[k, j]` is d^j_{t_k}; multiplicative noise has b alone.
     A leading axis of length 1 means coefficients that do not depend on time.
+
+    With `features` the leading axis runs over a few basis functions of time instead: at step k the
+    coefficients are Σ_e features[k, e] matrices[e], and the same for the vectors. The native engine
+    forms them step by step; `combined` is what the other evaluations see.
     """
 
-    matrices: MatrixCoefficients
-    vectors: VectorCoefficients
+    matrices: Float[Array, "sets drift_and_noise block row col"]
+    vectors: Float[Array, "#sets drift_and_channels latent"]
     dt: StepSizes
     noise: Increments
     transition: AbstractTransition = eqx.field(static=True)
+    features: Float[Array, "step sets"] | None = None
 
     @property
     def steps(self) -> int:
@@ -57,14 +56,37 @@ class LinearFlow(eqx.Module):
 
     def driven_by(self, noise: Increments) -> "LinearFlow":
         """Return the same layer with another driver."""
-        return LinearFlow(self.matrices, self.vectors, self.dt, noise, self.transition)
+        return dataclasses.replace(self, noise=noise)
+
+    def by_step(self) -> dict[str, Array]:
+        """Return the fields that have a step axis, by name."""
+        if self.features is not None:
+            names = ("dt", "noise", "features")
+        elif self.matrices.shape[0] == 1:
+            names = ("dt", "noise")
+        else:
+            names = ("dt", "noise", "matrices", "vectors")
+        return {name: getattr(self, name) for name in names}
+
+    def combined(self) -> "LinearFlow":
+        """Return the same layer with the coefficients of every step written out."""
+        if self.features is None:
+            return self
+        return LinearFlow(
+            jnp.tensordot(self.features, self.matrices, 1),
+            jnp.tensordot(self.features, self.vectors, 1),
+            self.dt,
+            self.noise,
+            self.transition,
+        )
 
     def per_step(self, gates: Gates | None) -> Step:
         """Return the inputs of all steps, homogeneous coefficients repeated along the step axis."""
+        flow = self.combined()
         scale, offset = (None, None) if gates is None else (gates.scale, gates.offset)
         return Step(
-            self._repeat(self.matrices),
-            self._repeat(self.vectors),
+            self._repeat(flow.matrices),
+            self._repeat(flow.vectors),
             self.dt,
             self.noise,
             scale,

@@ -2,9 +2,10 @@
 
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+
+from slisde.flow.running import running_maximum
 
 PathValues = Float[Array, " node"]
 
@@ -31,12 +32,12 @@ class PathView:
     @cached_property
     def running_maximum(self) -> PathValues:
         """The highest value so far, at every node."""
-        return jax.lax.cummax(self.values)
+        return running_maximum(self.values)
 
     @cached_property
     def running_minimum(self) -> PathValues:
         """The lowest value so far, at every node."""
-        return jax.lax.cummin(self.values)
+        return -running_maximum(-self.values)
 
     @cached_property
     def running_average(self) -> PathValues:

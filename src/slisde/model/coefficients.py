@@ -115,23 +115,38 @@ class Coefficients(eqx.Module):
 
     def on_grid(self, grid: TimeGrid) -> tuple[MatrixCoefficients, VectorCoefficients]:
         """Return the coefficients at the left end of every step, or once if they are constant."""
-        matrices, drift, diffusion = (
-            self.matrices[None],
-            self.drift[None],
-            self._diffusion_rows()[None],
+        matrices, vectors, features = self.on_basis(grid)
+        if features is None:
+            return matrices, vectors
+        return jnp.tensordot(features, matrices, 1), jnp.tensordot(features, vectors, 1)
+
+    def on_basis(
+        self, grid: TimeGrid
+    ) -> tuple[
+        Float[Array, "basis drift_and_noise block row col"],
+        Float[Array, "basis drift_and_channels latent"],
+        Float[Array, "step basis"] | None,
+    ]:
+        """Return the coefficients as combinations of functions of time, and those at every step.
+
+        The functions are 1 and the decoder's h(t), the coefficients of 1 are the free entries
+        themselves; without a decoder there are no functions and the coefficients are constant.
+        """
+        diffusion = self._diffusion_rows()
+        vectors = jnp.concatenate([self.drift[None], diffusion])
+        decoder = self.decoder
+        if decoder is None:
+            return self.matrices[None], vectors[None], None
+        gates = decoder.drift[:0] if decoder.channels is None else decoder.channels
+        corrections = jnp.concatenate(
+            [decoder.drift.T[:, None], gates.T[:, :, None] * diffusion[None]], axis=1
         )
-        if self.decoder is not None:
-            hidden = self.decoder.hidden(grid)
-            matrices = matrices + jnp.einsum("jnrce,ke->kjnrc", self.decoder.matrices, hidden)
-            drift = drift + hidden @ self.decoder.drift.T
-            gate = 1.0 if self.decoder.channels is None else 1.0 + hidden @ self.decoder.channels.T
-            diffusion = jnp.broadcast_to(diffusion, (grid.steps, *diffusion.shape[1:]))
-            diffusion = (
-                diffusion
-                if self.decoder.channels is None
-                else diffusion * jnp.expand_dims(gate, -1)
-            )
-        return matrices, jnp.concatenate([drift[:, None], diffusion], axis=1)
+        hidden = decoder.hidden(grid)
+        return (
+            jnp.concatenate([self.matrices[None], jnp.moveaxis(decoder.matrices, -1, 0)]),
+            jnp.concatenate([vectors[None], corrections]),
+            jnp.concatenate([jnp.ones_like(hidden[:, :1]), hidden], axis=1),
+        )
 
     def _diffusion_rows(self) -> Float[Array, "channels latent"]:
         if self.diffusion is not None:

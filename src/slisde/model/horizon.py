@@ -1,10 +1,14 @@
-"""The stack over the whole horizon, or in segments of it when the layer paths are too large.
+"""The stack over the whole horizon, or with its beginning in segments when the layer paths are too large.
 
-In segments, only the states at segment boundaries are kept and the backward pass runs each segment
-again: memory is that of one segment's paths plus one state per layer and segment, for one more
-forward pass. Gates are pointwise in time, so every layer can be advanced over a segment before the next one.
+The backward pass starts at the end of the horizon. So the paths of the last steps are kept, as many as
+may be, and of the steps before them only the states at the boundaries of segments; the backward pass
+runs each segment again. Memory is that of the kept paths plus one state per layer and segment, for one
+more forward pass over the segments. Gates are pointwise in time, so every layer can be advanced over a
+segment before the next one.
 """
 
+import dataclasses
+import math
 from typing import NamedTuple
 
 import jax
@@ -12,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from slisde.errors import ArgumentError
-from slisde.flow.evaluate import Evaluation, evaluate, evaluate_observed
+from slisde.flow.evaluate import Evaluation, evaluate, run, run_observed
 from slisde.flow.gating import InFlowGate
 from slisde.flow.grid import TimeGrid
 from slisde.flow.linear import LinearFlow
@@ -21,10 +25,26 @@ from slisde.model.gate import Gate, GateOnGrid
 from slisde.model.residual import ResidualDriver
 from slisde.shapes import LatentPaths, LatentState
 
-WHOLE_HORIZON_BYTES = 2**31
-"""Layer paths up to this size are kept whole; larger ones are cut into segments of a quarter of it."""
+KEPT_BYTES = 2**30
+"""Layer paths of at most this size are kept for the backward pass."""
+SEGMENT_BYTES = 2**29
+"""Layer paths of one segment that is run again."""
 
 Values = Float[Array, "node out path"]
+
+
+class Cut(NamedTuple):
+    """How a horizon is cut: `segments` of `segment` steps that are run again, then `kept` steps."""
+
+    segments: int
+    segment: int
+    kept: int
+
+    @classmethod
+    def into(cls, steps: int, segment: int, kept: int) -> "Cut":
+        """Return the cut whose last part has at most `kept` steps, or a segment where that is more."""
+        segments = max(0, math.ceil((steps - max(kept, segment)) / segment))
+        return cls(segments, segment, steps - segments * segment)
 
 
 class LayerOnGrid(NamedTuple):
@@ -75,21 +95,19 @@ def observed_values(
     if any(isinstance(layer.coupling, ResidualDriver) for layer in stack):
         last = layer_paths(stack, initial, evaluation)[-1]
         return jnp.einsum("od,kdb->kob", readout, last)
-    steps = stack[0].flow.steps
-    segment = _check_segment(stack, initial, segment)
-    if segment >= steps:
+    cut = _choose_cut(stack, initial, segment)
+    if cut.segments == 0:
         return _advance(stack, [initial] * len(stack), readout, evaluation)[1]
-    return _in_segments(stack, initial, readout, evaluation, segment)
+    return _in_segments(stack, initial, readout, evaluation, cut)
 
 
-def segment_steps(steps: int, bytes_per_step: int) -> int:
-    """Return how many steps of this size are kept between checkpoints."""
-    if steps * bytes_per_step <= WHOLE_HORIZON_BYTES:
-        return steps
-    return max(1, WHOLE_HORIZON_BYTES // 4 // bytes_per_step)
+def cut_horizon(steps: int, bytes_per_step: int) -> Cut:
+    """Return the cut for layer paths of this size, by `KEPT_BYTES` and `SEGMENT_BYTES`."""
+    segment = max(1, SEGMENT_BYTES // bytes_per_step)
+    return Cut.into(steps, segment, KEPT_BYTES // bytes_per_step)
 
 
-def _check_segment(stack: list[LayerOnGrid], initial: LatentState, segment: int | None) -> int:
+def _choose_cut(stack: list[LayerOnGrid], initial: LatentState, segment: int | None) -> Cut:
     convolved = any(
         isinstance(layer.coupling, Gate) and layer.coupling.convolution is not None
         for layer in stack
@@ -97,13 +115,13 @@ def _check_segment(stack: list[LayerOnGrid], initial: LatentState, segment: int 
     steps = stack[0].flow.steps
     if segment is None:
         state = len(stack) * initial.size * initial.dtype.itemsize
-        return steps if convolved else segment_steps(steps, state)
+        return Cut(0, steps, steps) if convolved else cut_horizon(steps, state)
     if segment < 1:
         raise ArgumentError("segment", segment, "must be at least 1", "it is a number of steps")
     if convolved and segment < steps:
         reason = "the causal convolution reaches back over a boundary"
         raise ArgumentError("segment", segment, f"must be the whole horizon of {steps}", reason)
-    return segment
+    return Cut.into(steps, segment, segment)
 
 
 def _advance(
@@ -115,12 +133,12 @@ def _advance(
     """Return the states after the stack's steps and the observed values at all their nodes."""
     previous, ends = None, []
     for layer, state in zip(stack[:-1], states[:-1], strict=True):
-        previous = evaluate(*layer.given(previous), state, evaluation=evaluation)
-        ends.append(previous[-1])
-    path, values = evaluate_observed(
+        previous, end = run(*layer.given(previous), state, evaluation=evaluation)
+        ends.append(end)
+    values, end = run_observed(
         *stack[-1].given(previous), states[-1], readout, evaluation=evaluation
     )
-    return [*ends, path[-1]], values
+    return [*ends, end], values
 
 
 def _in_segments(
@@ -128,27 +146,30 @@ def _in_segments(
     initial: LatentState,
     readout: Float[Array, "out latent"],
     evaluation: Evaluation,
-    segment: int,
+    cut: Cut,
 ) -> Values:
-    steps = [
-        (layer.flow.per_step(None), None if layer.gate is None else layer.gate.bias)
-        for layer in stack
+    steps = stack[0].flow.steps
+    by_step = [
+        (layer.flow.by_step(), None if layer.gate is None else layer.gate.bias) for layer in stack
     ]
-    total = stack[0].flow.steps
-    whole = jax.tree.map(lambda x: jnp.broadcast_to(x, (total, *x.shape[1:])), steps)
+    whole = jax.tree.map(lambda x: jnp.broadcast_to(x, (steps, *x.shape[1:])), by_step)
 
-    @jax.checkpoint
-    def over_segment(states, pieces):
+    def advance(states, pieces):
         inside = []
-        for layer, (step, bias) in zip(stack, pieces, strict=True):
-            flow = LinearFlow(
-                step.matrices, step.vectors, step.dt, step.noise, layer.flow.transition
-            )
+        for layer, (varying, bias) in zip(stack, pieces, strict=True):
+            flow = dataclasses.replace(layer.flow, **varying)
             gate = None if layer.gate is None else GateOnGrid(layer.gate.kernel, bias)
             inside.append(LayerOnGrid(flow, layer.coupling, gate))
         states, values = _advance(inside, states, readout, evaluation)
         return states, values[1:]
 
-    _, values = scan_chunks(over_segment, [initial] * len(stack), whole, segment)
+    head = steps - cut.kept
+    states, values = scan_chunks(
+        jax.checkpoint(advance),
+        [initial] * len(stack),
+        jax.tree.map(lambda x: x[:head], whole),
+        cut.segment,
+    )
+    _, last = advance(states, jax.tree.map(lambda x: x[head:], whole))
     first = jnp.einsum("od,db->ob", readout, initial)
-    return jnp.concatenate([first[None], values])
+    return jnp.concatenate([first[None], values, last])

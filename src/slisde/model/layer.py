@@ -31,5 +31,5 @@ class LinearLayer(eqx.Module):
 
     def flow(self, grid: TimeGrid, noise: Increments) -> LinearFlow:
         """Return the layer on a grid, driven by `noise`."""
-        matrices, vectors = self.coefficients.on_grid(grid)
-        return LinearFlow(matrices, vectors, grid.dt, noise, self.transition)
+        matrices, vectors, features = self.coefficients.on_basis(grid)
+        return LinearFlow(matrices, vectors, grid.dt, noise, self.transition, features)

@@ -1,26 +1,25 @@
 """Memory of a training step, a function of the model and its arguments alone.
 
 With s bytes a number, the paths of one layer over n steps are P = (n + 1) d B s bytes, where n is the
-horizon N or, when the paths of all layers would pass `WHOLE_HORIZON_BYTES`, one segment of it. A
-training step holds
+horizon N or as many of its last steps as `KEPT_BYTES` holds for all layers. A training step holds
 
 - the L layer paths for the backward pass, and two more at a time: the cotangents of a layer and of
   the one before it;
 - on the JAX engine the scale and offset of a gated layer and their cotangents, 4 P;
-- one state per layer and segment, L d B s bytes for each of the N / n segments;
+- one state per layer and segment of the steps before them, L d B s bytes for each segment;
 - the noise, N m B s bytes, three times while it is drawn;
-- coefficients and their gradients, N (1 + m)(b + 1) d s bytes each, a few copies per layer;
+- on the JAX engine coefficients and their gradients, N (1 + m)(b + 1) d s bytes each, a few copies
+  per layer;
 - the observed paths and what functionals make of them, N B s bytes, a dozen times.
 """
 
-import math
 import os
 from pathlib import Path
 
 from slisde.errors import MemoryShortageError
 from slisde.flow.evaluate import Evaluation, resolve
 from slisde.model.gate import Gate
-from slisde.model.horizon import segment_steps
+from slisde.model.horizon import Cut, cut_horizon
 from slisde.model.stack import SLiSDE
 
 NOISE_COPIES = 3
@@ -38,15 +37,15 @@ def training_bytes(model: SLiSDE, steps: int, paths: int) -> float:
     state = model.latent * paths * size
     native = resolve(model.layers[0].transition) is Evaluation.NATIVE
     gated = all(isinstance(coupling, Gate) for coupling in model.couplings)
-    cut = gated and all(
+    cuttable = gated and all(
         isinstance(coupling, Gate) and coupling.convolution is None for coupling in model.couplings
     )
-    kept = segment_steps(steps, depth * state) if cut else steps
-    layer_paths = (depth + 2 + (0 if native else 4 * (depth - 1))) * (kept + 1) * state
-    boundaries = depth * math.ceil(steps / kept) * state
+    cut = cut_horizon(steps, depth * state) if cuttable else Cut(0, steps, steps)
+    layer_paths = (depth + 2 + (0 if native else 4 * (depth - 1))) * (cut.kept + 1) * state
+    boundaries = depth * cut.segments * state
     noise = NOISE_COPIES * steps * model.noise * paths * size
     entries = coefficients.matrices.size + (1 + model.noise) * model.latent
-    values = COEFFICIENT_COPIES * depth * steps * entries * size
+    values = 0 if native else COEFFICIENT_COPIES * depth * steps * entries * size
     observed = OBSERVED_COPIES * steps * paths * size
     return BASE_BYTES + layer_paths + boundaries + noise + values + observed
 

@@ -32,12 +32,14 @@ class Case(NamedTuple):
     coefficients_vary: bool = True
     bias_varies: bool = True
     outputs: int = 0
+    basis: int = 0
     norm: str = "rms"
     seed: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
-        return BASE + EXTRA[self.kind] + (("readout",) if self.outputs else ())
+        optional = {"readout": self.outputs, "features": self.basis}
+        return BASE + EXTRA[self.kind] + tuple(name for name, size in optional.items() if size)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -48,7 +50,7 @@ class Case(NamedTuple):
     def arrays(self, dtype: str) -> dict[str, jax.Array]:
         rng = np.random.default_rng(self.seed)
         latent = self.blocks * self.side
-        sets = self.steps if self.coefficients_vary else 1
+        sets = self.basis or (self.steps if self.coefficients_vary else 1)
         biases = self.steps if self.bias_varies else 1
         matrix_channels = 1 + self.noise * self.matrix_noise
         vector_channels = 1 + self.noise * self.vector_noise
@@ -65,6 +67,7 @@ class Case(NamedTuple):
             "gate_kernel": (latent**-0.5, (4, latent, latent)),
             "gate_bias": (1.0, (biases, 4, latent)),
             "readout": (1.0, (self.outputs, latent)),
+            "features": (max(self.basis, 1) ** -0.5, (self.steps, self.basis)),
         }
         out = {name: size * rng.standard_normal(shape) for name, (size, shape) in shapes.items()}
         out["scale"] += 1.0
@@ -95,6 +98,7 @@ def cases() -> st.SearchStrategy[Case]:
         coefficients_vary=st.booleans(),
         bias_varies=st.booleans(),
         outputs=st.sampled_from((0, 1, 3)),
+        basis=st.sampled_from((0, 1, 4, 6, 9)),
         norm=st.sampled_from(("rms", "layer")),
         seed=st.integers(0, 2**16),
     )

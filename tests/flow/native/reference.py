@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from slisde.flow.native import Run
+
 
 def _block_product(blocks, z):
     """[block, i, l, path] times [latent, path]."""
@@ -11,8 +13,13 @@ def _block_product(blocks, z):
     return jnp.einsum("nilb,nlb->nib", blocks, z.reshape(n, side, paths)).reshape(n * side, paths)
 
 
-def recurrence(matrices, vectors, dt, noise, initial, scale=None, offset=None, readout=None):
+def recurrence(
+    matrices, vectors, dt, noise, initial, scale=None, offset=None, readout=None, features=None
+):
     steps = noise.shape[0]
+    if features is not None:
+        matrices = jnp.einsum("ke,e...->k...", features, matrices)
+        vectors = jnp.einsum("ke,e...->k...", features, vectors)
     side = matrices.shape[-1]
     eye = jnp.eye(side, dtype=matrices.dtype)[:, :, None]
 
@@ -39,7 +46,8 @@ def recurrence(matrices, vectors, dt, noise, initial, scale=None, offset=None, r
     inputs = (per_step(matrices), per_step(vectors), dt, noise, scale, offset)
     _, path = jax.lax.scan(step, initial, inputs)
     path = jnp.concatenate([initial[None], path])
-    return path if readout is None else (path, jnp.einsum("pd,kdb->kpb", readout, path))
+    observed = None if readout is None else jnp.einsum("pd,kdb->kpb", readout, path)
+    return Run(path, path[-1], observed)
 
 
 def gate(previous, gate_kernel, gate_bias, *, amplitude, norm, norm_epsilon):
@@ -64,7 +72,8 @@ def gated_recurrence(
     gate_bias,
     *,
     readout=None,
+    features=None,
     **options,
 ):
     scale, offset = gate(previous, gate_kernel, gate_bias, **options)
-    return recurrence(matrices, vectors, dt, noise, initial, scale, offset, readout)
+    return recurrence(matrices, vectors, dt, noise, initial, scale, offset, readout, features)

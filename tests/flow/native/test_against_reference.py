@@ -38,31 +38,34 @@ def test_values_and_gradients_equal_the_scan_for_any_shape(dtype, case):
     "case",
     [
         Case(kind="gated", steps=3, paths=130, blocks=8, side=8, noise=8, outputs=1),
+        Case(kind="gated", steps=9, paths=130, blocks=8, side=8, noise=8, outputs=1, basis=9),
+        Case(kind="plain", steps=6, paths=50, blocks=3, side=5, noise=2, basis=2),
         Case(kind="plain", steps=3, paths=50, blocks=1, side=33, noise=2),
         Case(kind="scaled", steps=4, paths=75, blocks=9, side=1, noise=5, norm="layer"),
         Case(kind="gated", steps=2, paths=20, blocks=3, side=5, noise=2, matrix_noise=False),
         Case(kind="gated", steps=2, paths=20, blocks=1, side=6, vector_noise=False, norm="layer"),
     ],
-    ids=lambda case: f"{case.kind}-{case.blocks}x{case.side}",
+    ids=lambda case: f"{case.kind}-{case.blocks}x{case.side}-{case.basis}",
 )
 def test_each_family_equals_the_scan(dtype, case):
     check(case, dtype)
 
 
-def test_time_is_cut_into_segments_without_a_seam():
+@pytest.mark.parametrize("basis", [0, 5])
+def test_time_is_cut_into_segments_without_a_seam(basis):
     # Long enough that the sums of the coefficient gradients do not fit into one segment.
-    case = Case(kind="gated", steps=400, paths=40, blocks=4, side=8, noise=8, outputs=1)
+    case = Case(steps=400, paths=40, blocks=4, side=8, noise=8, outputs=1, basis=basis)
     check(case, "float32")
 
 
 def test_chunks_of_time_compose_to_the_whole():
     arrays = Case(kind="plain", steps=9).arrays("float32")
-    whole = native.recurrence(**arrays)
+    whole = native.recurrence(**arrays).path
     by_step = ("matrices", "vectors", "dt", "noise")
     first = native.recurrence(**arrays | {n: arrays[n][:4] for n in by_step})
-    rest = arrays | {n: arrays[n][4:] for n in by_step} | {"initial": first[-1]}
-    np.testing.assert_array_equal(whole[:5], first)
-    np.testing.assert_allclose(whole[4:], native.recurrence(**rest), rtol=1e-6)
+    rest = arrays | {n: arrays[n][4:] for n in by_step} | {"initial": first.end}
+    np.testing.assert_array_equal(whole[:5], first.path)
+    np.testing.assert_allclose(whole[4:], native.recurrence(**rest).path, rtol=1e-6)
 
 
 def test_the_noise_gradient_is_computed_only_when_asked_for():
@@ -70,7 +73,7 @@ def test_the_noise_gradient_is_computed_only_when_asked_for():
     arrays = case.arrays("float32")
 
     def loss(matrices, noise):
-        return jnp.sum(case.native(arrays | {"matrices": matrices, "noise": noise}) ** 2)
+        return jnp.sum(case.native(arrays | {"matrices": matrices, "noise": noise}).path ** 2)
 
     def results(argnums):
         jaxpr = jax.make_jaxpr(jax.grad(jax.jit(loss), argnums))(
@@ -81,12 +84,14 @@ def test_the_noise_gradient_is_computed_only_when_asked_for():
     assert results((0, 1)) > results(0)
 
 
-def test_a_cotangent_of_the_readout_alone_needs_no_dense_one():
+@pytest.mark.parametrize("output", ["observed", "end"])
+def test_a_cotangent_of_the_readout_or_the_end_alone_needs_no_dense_one(output):
     case = Case(kind="gated", outputs=1)
     arrays = case.arrays("float32")
     through = {}
     for name, run in (("native", case.native), ("scan", case.reference)):
-        through[name] = jax.grad(lambda a, run=run: jnp.sum(jnp.sin(run(a)[1])))(arrays)
+        loss = lambda a, run=run: jnp.sum(jnp.sin(getattr(run(a), output)))  # noqa: E731
+        through[name] = jax.grad(loss)(arrays)
         through[name].pop("dt")
     assert_close(through["native"], through["scan"], value=1e-4, gradient=1e-4)
 

@@ -12,7 +12,7 @@ from slisde.flow import native
 from tests.flow.native.problems import Case, assert_close, with_gradients
 
 ROOT = Path(__file__).parents[3]
-CASE = Case(steps=40, paths=500, blocks=4, side=8, noise=8, outputs=1)
+CASE = Case(steps=40, paths=500, blocks=4, side=8, noise=8, outputs=1, basis=5)
 
 SCRIPT = """
 import sys

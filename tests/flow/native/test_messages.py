@@ -22,6 +22,7 @@ from tests.flow.native.problems import Case
         ("vectors", (3, 3, 8), "`vectors` must have 1 channel"),
         ("gate_bias", (2, 4, 8), "`gate_bias` must have shape"),
         ("gate_kernel", (4, 8, 7), "`gate_kernel` must have shape"),
+        ("features", (3, 2), "`features` must have shape"),
     ],
 )
 def test_a_wrong_shape_is_answered_by_name(name, shape, message):
@@ -42,9 +43,9 @@ def test_vmap_runs_one_problem_after_the_other():
     case = Case(kind="plain", paths=10)
     arrays = case.arrays("float32")
     initial = jnp.stack([arrays["initial"], 2 * arrays["initial"]])
-    both = jax.vmap(lambda z: case.native(arrays | {"initial": z}))(initial)
+    both = jax.vmap(lambda z: case.native(arrays | {"initial": z}).path)(initial)
     for z, path in zip(initial, both, strict=True):
-        np.testing.assert_array_equal(path, case.native(arrays | {"initial": z}))
+        np.testing.assert_array_equal(path, case.native(arrays | {"initial": z}).path)
 
 
 def test_importing_loads_no_jax_and_a_missing_library_is_explained():

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from slisde.flow.native.library import available, instruction_set, reason
 
 if TYPE_CHECKING:
-    from slisde.flow.native.calls import gated_recurrence, recurrence
+    from slisde.flow.native.calls import Run, gated_recurrence, recurrence
 
-__all__ = ["available", "gated_recurrence", "instruction_set", "reason", "recurrence"]
+__all__ = ["Run", "available", "gated_recurrence", "instruction_set", "reason", "recurrence"]
 
-_LAZY = ("gated_recurrence", "recurrence")
+_LAZY = ("Run", "gated_recurrence", "recurrence")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,14 +13,14 @@ namespace SLISDE_ISA {
 
 template <class T>
 struct BackwardSpace {
-  Coefficients<T> coefficients;
+  T* coefficients;
   T *costate, *next, *state, *scaled, *diagonal, *weights, *noise, *observed;
   T *previous, *previous_gradient, *slopes, *inverse, *bias, *staging;
   index used;
 
-  BackwardSpace(const Problem<T>& problem, index panels, Arena<T> arena)
-      : coefficients(problem.shape, arena.take(Coefficients<T>::elements(problem.shape))) {
+  BackwardSpace(const Problem<T>& problem, index panels, Arena<T> arena) {
     const Shape& s = problem.shape;
+    coefficients = arena.take(StepCoefficients<T>::elements(s));
     const index rows = padded_rows(s.latent), gated = problem.gated() ? panels : 0;
     costate = arena.panels(panels, rows);
     next = arena.panels(panels, rows);
@@ -44,15 +44,18 @@ template <class T>
 class Backward {
  public:
   Backward(const Problem<T>& problem, const Adjoint<T>& adjoint, const Sums<T>& sums,
-           const View& view, const T* packed_gate, GateWeights<T>& weights, BackwardSpace<T>& space)
-      : problem_(problem), adjoint_(adjoint), sums_(sums), view_(view), packed_gate_(packed_gate),
-        gate_weights_(weights), space_(space), ahead_(view), s_(problem.shape), rows_(padded_rows(s_.latent)),
+           const View& view, const Packed<T>& packed, GateWeights<T>& weights, BackwardSpace<T>& space)
+      : problem_(problem), adjoint_(adjoint), sums_(sums), view_(view), packed_(packed),
+        gate_weights_(weights), space_(space),
+        coefficients_(problem, packed.basis, true, adjoint.noise != nullptr, space.coefficients),
+        now_(problem.shape, space.coefficients), ahead_(view), s_(problem.shape), rows_(padded_rows(s_.latent)),
         slab_(s_.latent * s_.paths) {}
 
   void run(Span steps) {
     if (steps.end == s_.steps) {
       fill_zero(space_.costate, view_.count() * rows_ * panel_width<T>);
       gather(view_, problem_.path + s_.steps * slab_, s_.latent, space_.state, rows_);
+      if (adjoint_.end != nullptr) gather(view_, adjoint_.end, s_.latent, space_.costate, rows_);
       add_cotangents(s_.steps);
       if (problem_.gated()) {
         // The gate of step k looks at node k, so nothing looks at the last node.
@@ -63,15 +66,15 @@ class Backward {
     } else {
       gather(view_, adjoint_.initial, s_.latent, space_.costate, rows_);
     }
-    for (index k = steps.end - 1; k >= steps.begin; --k) step(k, k - steps.begin, k == steps.end - 1);
+    for (index k = steps.end - 1; k >= steps.begin; --k) step(k, k - steps.begin);
     scatter(view_, space_.costate, s_.latent, adjoint_.initial, rows_);
   }
 
  private:
   static void fill_zero(T* p, index n) { __builtin_memset(p, 0, n * sizeof(T)); }
 
-  void step(index k, index slot, bool first) {
-    read_step(k, first);
+  void step(index k, index slot) {
+    read_step(k);
     if (problem_.gated()) fill_zero(space_.bias, 4 * s_.latent * lanes<T>);
     prefetch_after(k);
     for (index p = 0; p < view_.count(); ++p)
@@ -84,10 +87,8 @@ class Backward {
     add_cotangents(k);
   }
 
-  void read_step(index k, bool first) {
-    const bool fresh = first || s_.coefficients_vary;
-    pack_step(problem_, k, true, fresh, space_.coefficients);
-    if (adjoint_.noise != nullptr && fresh) pack_by_noise(problem_, k, space_.coefficients);
+  void read_step(index k) {
+    now_ = coefficients_.at(k);
     for (index p = 0; p < view_.count(); ++p)
       for (int v = 0; v < widest; ++v)
         store(space_.weights + p * (1 + s_.noise) * panel_width<T> + v * lanes<T>,
@@ -128,10 +129,10 @@ class Backward {
       normalise<T, V>(problem_, x, space_.inverse);
       if (ragged) clear_missing(x, s_.latent, width);
       const T* bias = problem_.gate_bias + (s_.bias_varies ? k : 0) * s_.gate_step();
-      gate_slopes<T, V>(problem_, packed_gate_, bias, x, scaled, space_.slopes, ahead_);
+      gate_slopes<T, V>(problem_, packed_.gate, bias, x, scaled, space_.slopes, ahead_);
     }
     fill_zero(next, s_.latent * panel_width<T>);
-    apply_matrices<T, V>(s_, space_.coefficients, {weights, costate, scaled, diagonal, next}, ahead_);
+    apply_matrices<T, V>(s_, now_, {weights, costate, scaled, diagonal, next}, ahead_);
     if (ragged) clear_missing(next, s_.latent, width);
     if (problem_.scaled()) scale_products<V>(costate, state, scaled, diagonal);
     if (problem_.scaled() && ragged) {
@@ -140,7 +141,7 @@ class Backward {
     }
     if (problem_.gated()) gate_panel<V>(at, ragged, width, costate, diagonal);
     if (adjoint_.noise != nullptr)
-      noise_gradient<T, V>(s_, space_.coefficients, costate, state,
+      noise_gradient<T, V>(s_, now_, costate, state,
                            problem_.scaled() ? scaled : state,
                            space_.noise + p * s_.noise * panel_width<T>);
   }
@@ -164,7 +165,7 @@ class Backward {
     if (ragged) clear_missing(space_.slopes, 4 * s_.latent, width);
     gate_chain<T, V>(problem_, scale_gradient, costate, space_.slopes, space_.bias);
     gate_weights_.template add<V>(space_.previous + at, space_.slopes);
-    gate_input_gradient<T, V>(problem_, packed_gate_, space_.slopes, gradient);
+    gate_input_gradient<T, V>(problem_, packed_.gate, space_.slopes, gradient);
     normalise_adjoint<T, V>(problem_, space_.previous + at, space_.inverse, gradient);
   }
 
@@ -230,9 +231,11 @@ class Backward {
   const Adjoint<T>& adjoint_;
   const Sums<T>& sums_;
   const View& view_;
-  const T* packed_gate_;
+  const Packed<T>& packed_;
   GateWeights<T>& gate_weights_;
   BackwardSpace<T>& space_;
+  StepCoefficients<T> coefficients_;
+  Coefficients<T> now_;
   Prefetcher<T> ahead_;
   const Shape& s_;
   const index rows_, slab_;
@@ -240,7 +243,7 @@ class Backward {
 
 template <class T>
 static void backward(const Problem<T>& problem, const Adjoint<T>& adjoint, const Sums<T>& sums,
-                     const Tile* tiles, index tile_count, Span steps, const T* packed_gate,
+                     const Tile* tiles, index tile_count, Span steps, const Packed<T>& packed,
                      T* scratch) {
   index widest_tile = 0;
   for (index t = 0; t < tile_count; ++t)
@@ -249,7 +252,7 @@ static void backward(const Problem<T>& problem, const Adjoint<T>& adjoint, const
   GateWeights<T> weights(problem.shape, sums.gate_kernel, space.staging);
   for (index t = 0; t < tile_count; ++t) {
     const View view{tiles[t], problem.shape.paths};
-    Backward<T>(problem, adjoint, sums, view, packed_gate, weights, space).run(steps);
+    Backward<T>(problem, adjoint, sums, view, packed, weights, space).run(steps);
   }
   if (problem.gated()) weights.flush();
   fence_stores();

@@ -32,6 +32,7 @@ Problem<T> read_problem(const Operands& in, const Options& options, Check& check
   };
   problem.matrices = data(matrices);
   problem.vectors = data(vectors);
+  problem.features = data(features);
   problem.dt = data(dt);
   problem.noise = data(noise);
   problem.initial = data(initial);
@@ -57,9 +58,11 @@ ffi::Error forward(ffi::ThreadPool threads, const Operands& in, const Results& o
   const Shape& s = problem.shape;
   check.shape("path", out(0), {s.steps + 1, s.latent, s.paths});
   if (s.outputs > 0) check.shape("observed", out(1), {s.steps + 1, s.outputs, s.paths});
+  check.shape("end", out(2), {s.latent, s.paths});
   if (!check.ok()) return check.error();
   problem.path = static_cast<T*>(out(0).untyped_data());
   problem.observed = static_cast<T*>(out(1).untyped_data());
+  problem.end = static_cast<T*>(out(2).untyped_data());
   Pool pool(threads);
   Driver<T>(kernels_for<T>(), problem, pool).forward();
   return ffi::Error::Success();
@@ -75,6 +78,7 @@ ffi::Error backward(ffi::ThreadPool threads, const Operands& in, const Results& 
   if (present(in(path_bar))) check.shape("path_bar", in(path_bar), {s.steps + 1, s.latent, s.paths});
   if (present(in(observed_bar)))
     check.shape("observed_bar", in(observed_bar), {s.steps + 1, s.outputs, s.paths});
+  if (present(in(end_bar))) check.shape("end_bar", in(end_bar), {s.latent, s.paths});
   if (!check.ok()) return check.error();
   // Only read: the backward pass has no results in the forward pass's arrays.
   problem.path = static_cast<T*>(in(path).untyped_data());
@@ -82,9 +86,12 @@ ffi::Error backward(ffi::ThreadPool threads, const Operands& in, const Results& 
     return present(out(g)) ? static_cast<T*>(out(g).untyped_data()) : nullptr;
   };
   Adjoint<T> adjoint;
-  adjoint.path = present(in(path_bar)) ? static_cast<const T*>(in(path_bar).untyped_data()) : nullptr;
-  adjoint.observed =
-      present(in(observed_bar)) ? static_cast<const T*>(in(observed_bar).untyped_data()) : nullptr;
+  const auto cotangent = [&](Operand o) -> const T* {
+    return present(in(o)) ? static_cast<const T*>(in(o).untyped_data()) : nullptr;
+  };
+  adjoint.path = cotangent(path_bar);
+  adjoint.observed = cotangent(observed_bar);
+  adjoint.end = cotangent(end_bar);
   adjoint.noise = result(noise_bar);
   adjoint.initial = result(initial_bar);
   adjoint.scale = result(scale_bar);
@@ -93,7 +100,7 @@ ffi::Error backward(ffi::ThreadPool threads, const Operands& in, const Results& 
   Pool pool(threads);
   Driver<T>(kernels_for<T>(), problem, pool)
       .backward(adjoint, {result(matrices_bar), result(vectors_bar), result(gate_kernel_bar),
-                          result(gate_bias_bar), result(readout_bar)});
+                          result(gate_bias_bar), result(readout_bar), result(features_bar)});
   return ffi::Error::Success();
 }
 
@@ -101,7 +108,7 @@ ffi::Error backward(ffi::ThreadPool threads, const Operands& in, const Results& 
 template <bool is_forward>
 ffi::Error call(ffi::ThreadPool threads, ffi::RemainingArgs args, ffi::RemainingRets rets,
                 double amplitude, double norm_epsilon, std::int32_t norm) {
-  if (args.size() != (is_forward ? 11 : 14) || rets.size() != (is_forward ? 2 : 10))
+  if (args.size() != (is_forward ? 12 : 16) || rets.size() != (is_forward ? 3 : 11))
     return ffi::Error::InvalidArgument("slisde native: wrong number of operands or results");
   const auto in = [&](int i) { return *args.get<ffi::AnyBuffer>(i); };
   const auto out = [&](int i) { return **rets.get<ffi::AnyBuffer>(i); };

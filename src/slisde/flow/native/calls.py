@@ -17,11 +17,21 @@ from slisde.flow.native import library
 
 Norm = Literal["rms", "layer"]
 Path = Float[Array, "node latent path"]
-Observed = Float[Array, "node output path"]
 
 
 # Position of the gradient of `previous` among the results of the backward kernel.
 _PREVIOUS_BAR = 6
+
+
+class Run(NamedTuple):
+    """What a layer's recurrence gives."""
+
+    path: Path
+    """Z at all nodes."""
+    end: Float[Array, "latent path"]
+    """Z at the last node: whoever goes on from it needs no cotangent of the whole path."""
+    observed: Float[Array, "node output path"] | None
+    """R Z at all nodes, when a readout is given."""
 
 
 class _Operands(NamedTuple):
@@ -38,6 +48,7 @@ class _Operands(NamedTuple):
     gate_kernel: Any = None
     gate_bias: Any = None
     readout: Any = None
+    features: Any = None
 
 
 class _Gate(NamedTuple):
@@ -75,7 +86,7 @@ def _call(
     return call(*arrays, **gate.attributes())
 
 
-def _forward(gate: _Gate, operands: _Operands) -> tuple[Path, Observed | None]:
+def _forward(gate: _Gate, operands: _Operands) -> Run:
     steps, _, paths = operands.noise.shape
     latent = operands.initial.shape[0]
     dtype = operands.matrices.dtype
@@ -84,12 +95,13 @@ def _forward(gate: _Gate, operands: _Operands) -> tuple[Path, Observed | None]:
         observed = _shape(None, dtype)
     else:
         observed = jax.ShapeDtypeStruct((steps + 1, operands.readout.shape[0], paths), dtype)
-    z, y = _call(library.FORWARD, [path, observed], list(operands), gate)
-    return z, None if operands.readout is None else y
+    end = jax.ShapeDtypeStruct((latent, paths), dtype)
+    z, y, last = _call(library.FORWARD, [path, observed, end], list(operands), gate)
+    return Run(z, last, None if operands.readout is None else y)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _run(gate: _Gate, operands: _Operands) -> tuple[Path, Observed | None]:
+def _run(gate: _Gate, operands: _Operands) -> Run:
     return _forward(gate, operands)
 
 
@@ -99,12 +111,14 @@ def _run_forward(gate: _Gate, operands: _Operands) -> Any:
     values = _Operands(*(None if leaf is None else leaf.value for leaf in operands))
     out = _forward(gate, values)
     want_noise = () if operands.noise.perturbed else None
-    return out, (values, out[0], want_noise)
+    return out, (values, out.path, want_noise)
 
 
 def _run_backward(gate: _Gate, residuals: Any, cotangents: Any) -> tuple[_Operands]:
     values, path, want_noise = residuals
-    bars = [None if isinstance(bar, SymbolicZero) else bar for bar in cotangents]
+    path_bar, end_bar, observed_bar = (
+        None if isinstance(bar, SymbolicZero) else bar for bar in cotangents
+    )
     dtype = path.dtype
     results = [
         values.matrices,
@@ -117,24 +131,20 @@ def _run_backward(gate: _Gate, residuals: Any, cotangents: Any) -> tuple[_Operan
         values.gate_kernel,
         values.gate_bias,
         values.readout,
+        values.features,
     ]
     shapes = [_shape(x, dtype) for x in results]
     # The backward pass reads a node of the path before it writes the same node of the gradient of
     # `previous`, so one array serves for both (XLA copies when the path is needed afterwards).
     aliases = None if values.previous is None else {len(values): _PREVIOUS_BAR}
-    bar = _call(library.BACKWARD, shapes, [*values, path, *bars], gate, aliases)
+    operands = [*values, path, path_bar, observed_bar, end_bar]
+    bar = _call(library.BACKWARD, shapes, operands, gate, aliases)
     bar = [None if x is None else b for x, b in zip(results, bar, strict=True)]
     matrices, vectors, noise, initial, *rest = bar
     return (_Operands(matrices, vectors, None, noise, initial, *rest),)
 
 
 _run.defvjp(_run_forward, _run_backward, symbolic_zeros=True)
-
-
-def _outputs(gate: _Gate, operands: _Operands) -> Path | tuple[Path, Observed]:
-    out: Any = _run(gate, operands)
-    path, observed = out
-    return path if observed is None else (path, observed)
 
 
 def recurrence(
@@ -146,7 +156,8 @@ def recurrence(
     scale: Float[Array, "step latent path"] | None = None,
     offset: Float[Array, "step latent path"] | None = None,
     readout: Float[Array, "output latent"] | None = None,
-) -> Path | tuple[Path, Observed]:
+    features: Float[Array, "step coefficient_step"] | None = None,
+) -> Run:
     """Runs ``Z[k+1] = F[k] Z[k] + g[k] + offset[k]`` (paper: eq:linear-approx-flow).
 
     ``F = I + A dt + sum_j C_j dW_j`` and ``g = b dt + sum_j d_j dW_j``; the diagonal of F is
@@ -162,14 +173,24 @@ def recurrence(
         scale: Factor of the diagonal of F; comes together with ``offset``.
         offset: Added to every step.
         readout: R, to get ``y[k] = R Z[k]`` from the same pass.
+        features: Weights with which the sets along the leading axis of the coefficients are combined
+            at every step; the combinations are never written to memory.
 
     Returns:
-        The path Z at all nodes, or the pair (Z, y) when a readout is given.
+        The path, its last node, and the readout if one is given.
     """
     operands = _Operands(
-        matrices, vectors, dt, noise, initial, scale=scale, offset=offset, readout=readout
+        matrices,
+        vectors,
+        dt,
+        noise,
+        initial,
+        scale=scale,
+        offset=offset,
+        readout=readout,
+        features=features,
     )
-    return _outputs(_Gate(), operands)
+    return _run(_Gate(), operands)
 
 
 def gated_recurrence(
@@ -186,7 +207,8 @@ def gated_recurrence(
     norm: Norm,
     norm_epsilon: float,
     readout: Float[Array, "output latent"] | None = None,
-) -> Path | tuple[Path, Observed]:
+    features: Float[Array, "step coefficient_step"] | None = None,
+) -> Run:
     """Runs :func:`recurrence` with scale and offset from the previous layer's path.
 
     With ``x = norm(previous[k])`` and ``p_i = gate_kernel[i] @ x + gate_bias[k, i]``,
@@ -206,9 +228,10 @@ def gated_recurrence(
         norm: ``"rms"`` (no centring) or ``"layer"``.
         norm_epsilon: Added to the mean square, or to the variance.
         readout: As for :func:`recurrence`.
+        features: As for :func:`recurrence`.
 
     Returns:
-        The path Z at all nodes, or the pair (Z, y) when a readout is given.
+        The path, its last node, and the readout if one is given.
     """
     if norm not in ("rms", "layer"):
         raise ValueError(f"`norm` must be 'rms' or 'layer', got {norm!r}.")
@@ -222,5 +245,6 @@ def gated_recurrence(
         gate_kernel=gate_kernel,
         gate_bias=gate_bias,
         readout=readout,
+        features=features,
     )
-    return _outputs(_Gate(float(amplitude), float(norm_epsilon), norm), operands)
+    return _run(_Gate(float(amplitude), float(norm_epsilon), norm), operands)

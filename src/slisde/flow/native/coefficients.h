@@ -23,17 +23,26 @@ struct Coefficients {
   T* shifts;      // [vector group][mD][4]: d
   T* by_noise;    // [noise group][matrix entries + vector entries][4], for the noise gradient
 
-  static index elements(const Shape& s) {
-    return rows_per_group *
-           (matrix_groups(s) * (1 + s.matrix_noise) + groups_of(s.latent) * (1 + s.vector_noise) +
-            groups_of(s.noise) * (s.matrix_entries() + s.latent));
+  static index matrix_elements(const Shape& s) {
+    return rows_per_group * matrix_groups(s) * (1 + s.matrix_noise);
   }
+  static index vector_elements(const Shape& s) {
+    return rows_per_group * groups_of(s.latent) * (1 + s.vector_noise);
+  }
+  static index noise_elements(const Shape& s) {
+    return rows_per_group * groups_of(s.noise) * (s.matrix_entries() + s.latent);
+  }
+  // Whole vectors of any instruction set, so that a loop over either part may end with one.
+  static index step_elements(const Shape& s) {
+    return round_up(matrix_elements(s) + vector_elements(s), 16);
+  }
+  static index elements(const Shape& s) { return step_elements(s) + round_up(noise_elements(s), 16); }
   Coefficients(const Shape& s, T* memory) {
     base = memory;
     entries = base + rows_per_group * matrix_groups(s);
     shift_base = entries + rows_per_group * matrix_groups(s) * s.matrix_noise;
     shifts = shift_base + rows_per_group * groups_of(s.latent);
-    by_noise = shifts + rows_per_group * groups_of(s.latent) * s.vector_noise;
+    by_noise = memory + step_elements(s);
   }
 };
 
@@ -79,15 +88,24 @@ static void pack_matrices(const T* source, const Shape& s, index channels, bool 
   else pack_blocks(source, s, channels, transposed, packed);
 }
 
-// `fresh` is false when the coefficients are those of the step before and only dt may have changed.
+// A, b and, when `fresh`, the C_j and d_j of one of the sets of coefficients, as they are.
 template <class T>
-static void pack_step(const Problem<T>& problem, index k, bool transposed, bool fresh,
-                      const Coefficients<T>& c) {
+static void pack_set(const Problem<T>& problem, index set, bool transposed, bool fresh,
+                     const Coefficients<T>& c) {
   const Shape& s = problem.shape;
-  const T* matrices = problem.matrices + (s.coefficients_vary ? k : 0) * s.matrices_step();
-  const T* vectors = problem.vectors + (s.coefficients_vary ? k : 0) * s.vectors_step();
-  const T dt = problem.dt[k];
+  const T* matrices = problem.matrices + set * s.matrices_step();
+  const T* vectors = problem.vectors + set * s.vectors_step();
   pack_matrices(matrices, s, 1, transposed, c.base);
+  if (fresh)
+    pack_matrices(matrices + s.matrix_entries(), s, s.matrix_noise, transposed, c.entries);
+  if (transposed) return;
+  pack_rows(vectors, 1, s.latent, c.shift_base);
+  if (fresh) pack_rows(vectors + s.latent, s.vector_noise, s.latent, c.shifts);
+}
+
+// A and b become I + A dt and b dt.
+template <class T>
+static void advance_base(const Shape& s, T dt, bool transposed, const Coefficients<T>& c) {
   for (index e = 0; e < rows_per_group * matrix_groups(s); ++e) c.base[e] *= dt;
   if (s.block == 1) {
     for (index i = 0; i < s.latent; ++i) c.base[i] += T(1);
@@ -95,20 +113,16 @@ static void pack_step(const Problem<T>& problem, index k, bool transposed, bool 
     const index row_elements = rows_per_group * groups_of(s.block);
     for (index i = 0; i < s.latent; ++i) c.base[i * row_elements + i % s.block] += T(1);
   }
-  if (fresh)
-    pack_matrices(matrices + s.matrix_entries(), s, s.matrix_noise, transposed, c.entries);
   if (transposed) return;
-  pack_rows(vectors, 1, s.latent, c.shift_base);
   for (index e = 0; e < rows_per_group * groups_of(s.latent); ++e) c.shift_base[e] *= dt;
-  if (fresh) pack_rows(vectors + s.latent, s.vector_noise, s.latent, c.shifts);
 }
 
 // For the noise gradient four channels lie side by side, for each matrix entry and vector entry.
 template <class T>
-static void pack_by_noise(const Problem<T>& problem, index k, const Coefficients<T>& c) {
+static void pack_by_noise(const Problem<T>& problem, index set, const Coefficients<T>& c) {
   const Shape& s = problem.shape;
-  const T* matrices = problem.matrices + (s.coefficients_vary ? k : 0) * s.matrices_step();
-  const T* vectors = problem.vectors + (s.coefficients_vary ? k : 0) * s.vectors_step();
+  const T* matrices = problem.matrices + set * s.matrices_step();
+  const T* vectors = problem.vectors + set * s.vectors_step();
   T* to = c.by_noise;
   for (index j = 0; j < s.noise; j += rows_per_group) {
     for (index e = 0; e < (s.matrix_noise > 0 ? s.matrix_entries() : 0); ++e, to += rows_per_group)

@@ -46,13 +46,13 @@ class Driver {
 
   void forward() {
     const Cut cut = cut_paths(problem_.shape.paths, kernels_.lanes, pool_.threads(), forward_panels);
-    Scratch gate(packed_gate_bytes());
-    pack_gate(gate.as<T>());
+    Scratch memory(packed_bytes());
+    const Packed<T> packed = pack(memory.as<T>(), false);
     const index elements = kernels_.scratch_elements(problem_, cut.widest);
     pool_.run(index(cut.tiles.size()), [&](index t) {
       Scratch scratch(elements * sizeof(T));
       std::memset(scratch.as<T>(), 0, elements * sizeof(T));
-      kernels_.forward(problem_, cut.tiles[t], gate.as<T>(), scratch.as<T>());
+      kernels_.forward(problem_, cut.tiles[t], packed, scratch.as<T>());
     });
   }
 
@@ -63,6 +63,7 @@ class Driver {
     T* gate_kernel;
     T* gate_bias;
     T* readout;
+    T* features;
   };
 
   // Every group of tiles adds into its own arrays, and these are added up in the order of the
@@ -73,8 +74,8 @@ class Driver {
     const Cut cut = cut_paths(s.paths, kernels_.lanes, pool_.threads(), backward_panels);
     const index tiles = cut.tiles.size();
     const index groups = std::min(tiles, groups_per_thread * pool_.threads());
-    Scratch gate(packed_gate_bytes());
-    pack_gate(gate.as<T>());
+    Scratch memory(packed_bytes());
+    const Packed<T> packed = pack(memory.as<T>(), true);
 
     const index stepwise = (s.coefficients_vary ? s.matrices_step() + s.vectors_step() : 0) +
                            (s.bias_varies ? s.gate_step() : 0);
@@ -84,6 +85,7 @@ class Driver {
     Scratch sums(groups * layout.total * sizeof(T));
     std::memset(sums.as<T>(), 0, groups * layout.total * sizeof(T));
 
+    if (s.basis > 0) clear_combined(totals);
     const index elements = kernels_.scratch_elements(problem_, cut.widest);
     for (index end = s.steps; end > 0;) {
       const Span span{std::max<index>(0, end - length), end};
@@ -92,9 +94,10 @@ class Driver {
         Scratch scratch(elements * sizeof(T));
         std::memset(scratch.as<T>(), 0, elements * sizeof(T));
         kernels_.backward(problem_, adjoint, layout.at(sums.as<T>(), g), cut.tiles.data() + first,
-                          last - first, span, gate.as<T>(), scratch.as<T>());
+                          last - first, span, packed, scratch.as<T>());
       });
       if (stepwise > 0) add_stepwise(layout, sums.as<T>(), groups, span, totals);
+      if (s.basis > 0) add_combined(layout, sums.as<T>(), groups, span, totals);
       end = span.begin;
     }
     add_whole(layout, sums.as<T>(), groups, totals);
@@ -105,6 +108,9 @@ class Driver {
   static constexpr index backward_panels = 11;
   static constexpr index groups_per_thread = 2;
   static constexpr std::size_t segment_bytes = std::size_t{8} << 20;
+  // Entries of the coefficients whose gradients are carried over to a basis together: the steps of a
+  // segment of so many entries stay in a core's cache.
+  static constexpr index entries_per_part = 384;
 
   // Where the arrays of one group lie.
   struct Layout {
@@ -130,11 +136,17 @@ class Driver {
     }
   };
 
-  std::size_t packed_gate_bytes() const {
-    return problem_.gated() ? kernels_.packed_gate_elements(problem_.shape) * sizeof(T) : 0;
+  index packed_gate_elements() const {
+    return problem_.gated() ? kernels_.packed_gate_elements(problem_.shape) : 0;
   }
-  void pack_gate(T* packed) const {
-    if (problem_.gated()) kernels_.pack_gate(problem_, packed);
+  std::size_t packed_bytes() const {
+    return (packed_gate_elements() + kernels_.packed_basis_elements(problem_.shape)) * sizeof(T);
+  }
+  Packed<T> pack(T* memory, bool transposed) const {
+    const Packed<T> packed{memory, memory + packed_gate_elements()};
+    if (problem_.gated()) kernels_.pack_gate(problem_, memory);
+    kernels_.pack_basis(problem_, transposed, memory + packed_gate_elements());
+    return packed;
   }
 
   // out = sum of the groups' arrays, which are cleared for the next segment.
@@ -155,12 +167,45 @@ class Driver {
       const auto one = [&](index at, index size, T* out) {
         add_up(sums + at + slot * size, layout.total, groups, size, out + k * size);
       };
-      if (s.coefficients_vary) {
+      if (s.coefficients_vary && s.basis == 0) {
         one(layout.matrices, s.matrices_step(), totals.matrices);
         one(layout.vectors, s.vectors_step(), totals.vectors);
       }
       if (problem_.gated() && s.bias_varies) one(layout.gate_bias, s.gate_step(), totals.gate_bias);
     });
+  }
+
+  void clear_combined(const Totals& totals) const {
+    const Shape& s = problem_.shape;
+    std::memset(totals.matrices, 0, s.basis * s.matrices_step() * sizeof(T));
+    std::memset(totals.vectors, 0, s.basis * s.vectors_step() * sizeof(T));
+  }
+
+  // Gradients of the steps' coefficients become gradients of the members that they were combined
+  // from, and of the features. A part of the entries has its own sums for the features, added up in
+  // the order of the parts.
+  void add_combined(const Layout& layout, T* sums, index groups, Span span, const Totals& totals) {
+    const Shape& s = problem_.shape;
+    const index steps = span.end - span.begin, size = steps * s.basis;
+    const auto parts_of = [](index n) { return (n + entries_per_part - 1) / entries_per_part; };
+    const index matrix_parts = parts_of(s.matrices_step());
+    const index parts = matrix_parts + parts_of(s.vectors_step());
+    const T* features = problem_.features + span.begin * s.basis;
+    Scratch memory(parts * size * sizeof(T));
+    T* partial = memory.as<T>();
+    std::memset(partial, 0, parts * size * sizeof(T));
+    pool_.run(parts, [&](index part) {
+      const bool matrix = part < matrix_parts;
+      const index entries = matrix ? s.matrices_step() : s.vectors_step();
+      const index first = (matrix ? part : part - matrix_parts) * entries_per_part;
+      const BasisGradient<T> gradient{sums + (matrix ? layout.matrices : layout.vectors),
+                                      layout.total, groups, steps, entries, s.basis, features,
+                                      matrix ? problem_.matrices : problem_.vectors,
+                                      matrix ? totals.matrices : totals.vectors,
+                                      partial + part * size};
+      kernels_.add_basis_gradient(gradient, first, std::min(entries, first + entries_per_part));
+    });
+    add_up(partial, size, parts, size, totals.features + span.begin * s.basis);
   }
 
   void add_whole(const Layout& layout, T* sums, index groups, const Totals& totals) {

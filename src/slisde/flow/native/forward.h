@@ -11,12 +11,12 @@ namespace SLISDE_ISA {
 
 template <class T>
 struct ForwardSpace {
-  Coefficients<T> coefficients;
+  T* coefficients;
   T *state, *next, *weights, *previous, *scale, *offset, *observed, *inverse, *preactivations;
 
-  ForwardSpace(const Problem<T>& problem, index panels, Arena<T> arena)
-      : coefficients(problem.shape, arena.take(Coefficients<T>::elements(problem.shape))) {
+  ForwardSpace(const Problem<T>& problem, index panels, Arena<T> arena) {
     const Shape& s = problem.shape;
+    coefficients = arena.take(StepCoefficients<T>::elements(s));
     const index rows = padded_rows(s.latent);
     state = arena.panels(panels, rows);
     next = arena.panels(panels, rows);
@@ -35,8 +35,9 @@ struct ForwardSpace {
 };
 
 template <class T, int V>
-static void forward_panel(const Problem<T>& problem, const ForwardSpace<T>& space, index p, index k,
-                          const T* packed_gate, Prefetcher<T>& ahead) {
+static void forward_panel(const Problem<T>& problem, const ForwardSpace<T>& space,
+                          const Coefficients<T>& coefficients, index p, index k,
+                          const Packed<T>& packed, Prefetcher<T>& ahead) {
   const Shape& s = problem.shape;
   const index panel = padded_rows(s.latent) * panel_width<T>;
   const T* weights = space.weights + p * (1 + s.noise) * panel_width<T>;
@@ -47,15 +48,15 @@ static void forward_panel(const Problem<T>& problem, const ForwardSpace<T>& spac
     T* x = space.previous + p * panel;
     normalise<T, V>(problem, x, space.inverse);
     const T* bias = problem.gate_bias + (s.bias_varies ? k : 0) * s.gate_step();
-    gate<T, V>(problem, packed_gate, bias, x, space.preactivations, space.scale, space.offset, ahead);
+    gate<T, V>(problem, packed.gate, bias, x, space.preactivations, space.scale, space.offset, ahead);
     scale = space.scale;
     offset = space.offset;
   } else if (problem.scaled()) {
     scale = space.scale + p * panel;
     offset = space.offset + p * panel;
   }
-  shift<T, V>(s, space.coefficients, weights, offset, output);
-  apply_matrices<T, V>(s, space.coefficients,
+  shift<T, V>(s, coefficients, weights, offset, output);
+  apply_matrices<T, V>(s, coefficients,
                        {weights, space.state + p * panel, scale, nullptr, output}, ahead);
 }
 
@@ -75,16 +76,17 @@ static void write_node(const Problem<T>& problem, const View& view, const Forwar
 }
 
 template <class T>
-static void forward(const Problem<T>& problem, Tile tile, const T* packed_gate, T* scratch) {
+static void forward(const Problem<T>& problem, Tile tile, const Packed<T>& packed, T* scratch) {
   const Shape& s = problem.shape;
   const View view{tile, s.paths};
   const index rows = padded_rows(s.latent), slab = s.latent * s.paths;
   ForwardSpace<T> space(problem, tile.count, Arena<T>(scratch));
+  StepCoefficients<T> coefficients(problem, packed.basis, false, false, space.coefficients);
   Prefetcher<T> ahead(view);
   gather(view, problem.initial, s.latent, space.state, rows);
   write_node(problem, view, space, space.state, 0);
   for (index k = 0; k < s.steps; ++k) {
-    pack_step(problem, k, false, s.coefficients_vary || k == 0, space.coefficients);
+    const Coefficients<T> now = coefficients.at(k);
     gather(view, problem.noise + k * s.noise * s.paths, s.noise, space.weights, 1 + s.noise, 1);
     if (problem.gated()) {
       gather(view, problem.previous + k * slab, s.latent, space.previous, rows);
@@ -100,13 +102,14 @@ static void forward(const Problem<T>& problem, Tile tile, const T* packed_gate, 
     ahead.spread(tile.count * s.latent * (problem.gated() ? 2 : 1));
     for (index p = 0; p < tile.count; ++p)
       with_vectors(view.vectors(p), [&](auto v) {
-        forward_panel<T, decltype(v)::value>(problem, space, p, k, packed_gate, ahead);
+        forward_panel<T, decltype(v)::value>(problem, space, now, p, k, packed, ahead);
       });
     T* done = space.state;
     space.state = space.next;
     space.next = done;
     write_node(problem, view, space, space.state, k + 1);
   }
+  scatter(view, space.state, s.latent, problem.end, rows);
   fence_stores();
 }
 

@@ -20,9 +20,12 @@ static constexpr Kernels<T> kernels() {
           scratch_elements<T>,
           GateWeights<T>::accumulator_elements,
           packed_gate_elements,
+          packed_basis_elements<T>,
           pack_gate<T>,
+          pack_basis<T>,
           forward<T>,
           backward<T>,
+          add_basis_gradient<T>,
           GateWeights<T>::unpack};
 }
 

@@ -7,10 +7,12 @@ namespace slisde {
 namespace SLISDE_ISA {
 
 // tile[r][v] += sum_k a[k][r] * b[k][v]: R broadcasts and V vectors per R * V multiply-adds, so that
-// the two load ports are not the bound. `a` has rows of four, `b` rows of a panel.
+// the two load ports are not the bound. Unless told otherwise, `a` has rows of four and `b` rows of a
+// panel.
 template <class T, int R, int V>
-SLISDE_INLINE void accumulate(Vec<T> (&tile)[R][V], const T* a, const T* b, index terms) {
-  for (index k = 0; k < terms; ++k, a += rows_per_group, b += panel_width<T>) {
+SLISDE_INLINE void accumulate(Vec<T> (&tile)[R][V], const T* a, const T* b, index terms,
+                              index a_row = rows_per_group, index b_row = panel_width<T>) {
+  for (index k = 0; k < terms; ++k, a += a_row, b += b_row) {
     Vec<T> column[V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) column[v] = load(b + v * lanes<T>);

@@ -12,15 +12,15 @@ namespace slisde {
 
 namespace ffi = xla::ffi;
 
-// Order of the operands of both calls; the backward call has three more.
+// Order of the operands of both calls; the backward call has four more.
 enum Operand {
   matrices, vectors, dt, noise, initial, scale, offset, previous, gate_kernel, gate_bias, readout,
-  path, path_bar, observed_bar
+  features, path, path_bar, observed_bar, end_bar
 };
 // Order of the results of the backward call.
 enum Gradient {
   matrices_bar, vectors_bar, noise_bar, initial_bar, scale_bar, offset_bar, previous_bar,
-  gate_kernel_bar, gate_bias_bar, readout_bar
+  gate_kernel_bar, gate_bias_bar, readout_bar, features_bar
 };
 
 // An optional operand that is absent comes as an array of shape [0].
@@ -74,8 +74,9 @@ Shape read_shape(const Operands& in, Check& check) {
   s.latent = m[2] * m[3];
   s.matrix_noise = m[1] - 1;
   s.vector_noise = in(vectors).dimensions()[1] - 1;
-  s.coefficients_vary = m[0] != 1;
-  const index K = s.coefficients_vary ? s.steps : 1, N = s.steps, d = s.latent, B = s.paths;
+  s.basis = present(in(features)) ? m[0] : 0;
+  s.coefficients_vary = s.basis > 0 || m[0] != 1;
+  const index K = s.basis > 0 ? s.basis : s.coefficients_vary ? s.steps : 1, N = s.steps, d = s.latent, B = s.paths;
   check.require(N > 0 && B > 0 && d > 0 && s.noise > 0, "every size must be at least 1");
   check.require(s.matrix_noise == 0 || s.matrix_noise == s.noise,
                 "`matrices` must have 1 channel or 1 + the channels of `noise`");
@@ -83,6 +84,7 @@ Shape read_shape(const Operands& in, Check& check) {
                 "`vectors` must have 1 channel or 1 + the channels of `noise`");
   check.shape("matrices", in(matrices), {K, 1 + s.matrix_noise, m[2], s.block, s.block});
   check.shape("vectors", in(vectors), {K, 1 + s.vector_noise, d});
+  if (s.basis > 0) check.shape("features", in(features), {N, s.basis});
   check.shape("dt", in(dt), {N});
   check.shape("initial", in(initial), {d, B});
   check.require(present(in(scale)) == present(in(offset)), "`scale` and `offset` come together");

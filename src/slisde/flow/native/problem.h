@@ -23,12 +23,13 @@ struct Shape {
   index matrix_noise = 0;  // m, or 0 for additive noise
   index vector_noise = 0;  // m, or 0 for multiplicative noise
   index outputs = 0;       // rows of the readout, 0 without one
-  bool coefficients_vary = false;  // one set per step, or one for all steps
+  index basis = 0;         // functions of time that coefficients are combined from, or 0
+  bool coefficients_vary = false;  // one set per step, given or combined, or one for all steps
   bool bias_varies = false;        // the same for the bias of the gate
 
   index blocks() const { return latent / block; }
   index matrix_entries() const { return latent * block; }
-  // Elements of one step's coefficients, all channels.
+  // Elements of one step's coefficients, all channels; of one member of a basis just the same.
   index matrices_step() const { return (1 + matrix_noise) * matrix_entries(); }
   index vectors_step() const { return (1 + vector_noise) * latent; }
   index gate_step() const { return 4 * latent; }
@@ -38,8 +39,9 @@ struct Shape {
 template <class T>
 struct Problem {
   Shape shape;
-  const T* matrices = nullptr;     // [K, 1+mC, blocks, block, block]
+  const T* matrices = nullptr;     // [K, 1+mC, blocks, block, block]; with features K is E
   const T* vectors = nullptr;      // [K, 1+mD, d]
+  const T* features = nullptr;     // [N, E]
   const T* dt = nullptr;           // [N]
   const T* noise = nullptr;        // [N, m, B]
   const T* initial = nullptr;      // [d, B]
@@ -55,6 +57,7 @@ struct Problem {
   bool stream = false;    // path arrays are larger than the caches
   T* path = nullptr;      // [N+1, d, B], written by the forward pass, read by the backward pass
   T* observed = nullptr;  // [N+1, p, B]
+  T* end = nullptr;       // [d, B]: the last node once more, with a cotangent of its own
 
   bool gated() const { return gate_kernel != nullptr; }
   bool scaled() const { return gated() || scale != nullptr; }
@@ -65,6 +68,7 @@ template <class T>
 struct Adjoint {
   const T* path = nullptr;      // [N+1, d, B] or null when nothing looks at the path itself
   const T* observed = nullptr;  // [N+1, p, B] or null
+  const T* end = nullptr;       // [d, B] or null
   T* noise = nullptr;           // [N, m, B] or null when not wanted
   T* initial = nullptr;         // [d, B]; between two segments of time it carries the costate
   T* scale = nullptr;           // [N, d, B]
@@ -81,6 +85,30 @@ struct Sums {
   T* gate_bias = nullptr;    // [steps of the segment, 4, d]
   T* gate_kernel = nullptr;  // accumulator in the kernels' own layout
   T* readout = nullptr;      // [p, d, lanes]
+};
+
+// Operands in the order in which the inner loops read them, packed once for all tiles.
+template <class T>
+struct Packed {
+  const T* gate = nullptr;   // the weights of the gate, for both directions
+  const T* basis = nullptr;  // the members of the basis of the coefficients, for one direction
+};
+
+// Sums over paths of the gradient of one kind of coefficients, [step of the segment][entry] in every
+// group, and where they go when the coefficients are combinations: the gradients of the members, and
+// of the features.
+template <class T>
+struct BasisGradient {
+  T* sums;             // of the first group; all groups are cleared
+  index group_stride;  // from a group to the next one
+  index groups;
+  index steps;
+  index entries;
+  index members;        // E
+  const T* features;    // [steps, E]
+  const T* basis;       // [E, entries]
+  T* basis_bar;         // [E, entries], added to
+  T* features_bar;      // [steps, E], added to
 };
 
 // Paths are cut into vectors of the machine, these into panels of at most three vectors, and a tile
@@ -108,11 +136,15 @@ struct Kernels {
   index (*scratch_elements)(const Problem<T>&, index tile_panels);
   index (*gate_kernel_elements)(const Shape&);  // size of Sums::gate_kernel
   index (*packed_gate_elements)(const Shape&);
-  // Gate weights in the order in which the inner loops read them, for both directions.
+  index (*packed_basis_elements)(const Shape&);
   void (*pack_gate)(const Problem<T>&, T* packed);
-  void (*forward)(const Problem<T>&, Tile, const T* packed_gate, T* scratch);
+  // `transposed` for the backward pass.
+  void (*pack_basis)(const Problem<T>&, bool transposed, T* packed);
+  void (*forward)(const Problem<T>&, Tile, const Packed<T>&, T* scratch);
   void (*backward)(const Problem<T>&, const Adjoint<T>&, const Sums<T>&, const Tile* tiles,
-                   index tile_count, Span steps, const T* packed_gate, T* scratch);
+                   index tile_count, Span steps, const Packed<T>&, T* scratch);
+  // For the entries `first` .. `last`.
+  void (*add_basis_gradient)(const BasisGradient<T>&, index first, index last);
   // Adds accumulators in Sums::gate_kernel layout into gate_kernel_bar [4, d, d], in order.
   void (*unpack_gate_kernel)(const Shape&, const T* const* parts, index count, T* out);
 };

@@ -2,8 +2,7 @@
 // (paper: eq:linear-approx-flow, eq:gated-recurrence).
 #pragma once
 
-#include "coefficients.h"
-#include "microkernel.h"
+#include "basis.h"
 #include "prefetch.h"
 
 namespace slisde {
