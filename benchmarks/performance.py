@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jax
 
+from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
 from slisde.experiments.record import Record, append, read
 from slisde.experiments.timing import bench, in_fresh_process
@@ -58,6 +59,7 @@ def main() -> None:
     if parser.parse_args().fresh:
         RESULTS.unlink(missing_ok=True)
     keep_compiled_programs()
+    keep_freed_memory()
     done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
     cells: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
     cells += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]

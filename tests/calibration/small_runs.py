@@ -20,6 +20,7 @@ from slisde.flow.brownian import increments
 from slisde.functionals.barrier import CrossesAbove
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward
+from slisde.model.stack import Readout
 
 STEPS, PATHS = 3, 16
 GRID = TimeGrid.uniform(1.0, 6)
@@ -35,6 +36,8 @@ def slisde(**options) -> SLiSDE:
 RUNS: dict[str, tuple[Callable[[], AbstractPathModel], dict[str, bool]]] = {
     "slisde": (slisde, {}),
     "slisde_in_mirrored_pairs": (lambda: slisde(prior=True, rho=0.5), MIRRORED),
+    "mixing": (lambda: slisde(readout=Readout.MIXING), {}),
+    "normalised": (lambda: slisde(readout=Readout.NORMALISED), {}),
     "neural_sde": (lambda: NeuralSDE(4, 2, 4, key=jax.random.key(1)), MIRRORED),
     "slice": (lambda: SLiCE(8, 2, 1, block_size=4, key=jax.random.key(1)), {}),
 }

@@ -10,15 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from slisde.calibration.estimator import Estimator, check_estimator
 from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import drawn
 from slisde.functionals.base import AbstractFunctional
 from slisde.functionals.check import check_maturity
+from slisde.functionals.hedge import VarianceCurve
 from slisde.functionals.problem import Evaluator, Problem
 from slisde.model.interface import AbstractPathModel
 
 BATCHES = 32
 """Independent batches behind a debiased loss and its standard error."""
+
+PILOT = 1024
+"""Paths that tell a hedge how much variance is left."""
 
 PerTarget = Float[np.ndarray, " target"]
 
@@ -108,12 +114,13 @@ def estimate(
     paths: int,
     *,
     batches: int = BATCHES,
+    estimator: Estimator = Estimator.CONDITIONAL,
     report: Callable[[int, int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Estimate:
     """Return the hard functionals' averages over `paths` fresh paths, in `batches` equal batches."""
     evaluator = problem.evaluator()
-    sampled = _in_batches(model, evaluator, grid, paths, batches, report, key)
+    sampled = _in_batches(model, evaluator, grid, paths, batches, estimator, report, key)
     return Estimate(problem, paths, *sampled)
 
 
@@ -132,6 +139,7 @@ def price(
     paths: int,
     *,
     batches: int = BATCHES,
+    estimator: Estimator = Estimator.CONDITIONAL,
     report: Callable[[int, int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Prices:
@@ -139,7 +147,7 @@ def price(
     for functional in functionals:
         check_maturity(functional, float(grid.times[-1]))
     mean, variance, _ = _in_batches(
-        model, Evaluator(functionals), grid, paths, batches, report, key
+        model, Evaluator(functionals), grid, paths, batches, estimator, report, key
     )
     return Prices(mean, np.sqrt(variance / paths), paths)
 
@@ -150,6 +158,7 @@ def _in_batches(
     grid: TimeGrid,
     paths: int,
     batches: int,
+    estimator: Estimator,
     report: Callable[[int, int], None] | None,
     key: PRNGKeyArray,
 ) -> tuple[PerTarget, PerTarget, Float[np.ndarray, "batch target"]]:
@@ -158,11 +167,14 @@ def _in_batches(
         raise ArgumentError(
             "paths", paths, f"must be a multiple of {batches}", "the error comes from equal batches"
         )
+    check_estimator(model, estimator)
     means, variances = [], []
+    hedge = None
+    if estimator is Estimator.HEDGED:
+        hedge = _pilot(model, grid, jax.random.fold_in(key, batches))
     for index in range(batches):
-        mean, variance = _on_batch(
-            model, evaluator, grid, paths // batches, jax.random.fold_in(key, index)
-        )
+        draw = jax.random.fold_in(key, index)
+        mean, variance = _on_batch(model, evaluator, grid, paths // batches, estimator, hedge, draw)
         means.append(np.asarray(mean, np.float64))
         variances.append(np.asarray(variance, np.float64))
         if report is not None:
@@ -173,8 +185,22 @@ def _in_batches(
 
 
 @eqx.filter_jit
+def _pilot(model: AbstractPathModel, grid: TimeGrid, key: PRNGKeyArray) -> VarianceCurve:
+    return VarianceCurve.of(model.draw(grid, PILOT, key=key))
+
+
+@eqx.filter_jit
 def _on_batch(
-    model: AbstractPathModel, evaluator: Evaluator, grid: TimeGrid, paths: int, key: PRNGKeyArray
+    model: AbstractPathModel,
+    evaluator: Evaluator,
+    grid: TimeGrid,
+    paths: int,
+    estimator: Estimator,
+    hedge: VarianceCurve | None,
+    key: PRNGKeyArray,
 ):
-    samples = evaluator(model(grid, paths, key=key), jnp.asarray(grid.times))
+    batch = model.draw(grid, paths, key=key)
+    if estimator is Estimator.PATHS:
+        batch = drawn(batch)
+    samples = evaluator(batch, jnp.asarray(grid.times), hedge)
     return jnp.mean(samples, axis=0), jnp.var(samples, axis=0)

@@ -24,6 +24,7 @@ class TrainSettings:
         unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
         temperature: width of the sigmoid that stands for an indicator.
         straight_through: keep the indicator's value and take the sigmoid's gradient only.
+        conditional: take expectations given the latent paths where the model knows them.
         late_factor: multiplies the paths of the last fifth of the steps.
         validate_every: steps between debiased losses on fresh paths, 0 for none.
         validation_paths: paths behind each of them.
@@ -42,6 +43,7 @@ class TrainSettings:
     unbiased: bool = False
     temperature: float = 0.05
     straight_through: bool = False
+    conditional: bool = True
     late_factor: int = 1
     validate_every: int = 0
     validation_paths: int = 4096

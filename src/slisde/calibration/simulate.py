@@ -16,8 +16,8 @@ from jaxtyping import PRNGKeyArray
 
 from slisde.errors import ArgumentError, ConfigError
 from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import Sample
 from slisde.model.interface import AbstractPathModel
-from slisde.shapes import ObservedPaths
 
 AXIS = "path"
 """Name of the one axis of the mesh."""
@@ -33,8 +33,10 @@ def simulate(
     antithetic: bool = False,
     devices: Sequence[Any] | None = None,
     key: PRNGKeyArray,
-) -> ObservedPaths:
+) -> Sample:
     """Return `paths` fresh paths on `grid`, an equal share of them from each device.
+
+    They come with their law given the latent paths where the model knows it.
 
     Args:
         model: the model; every device has all of its weights.
@@ -47,7 +49,7 @@ def simulate(
     mesh = path_mesh(None if devices is None else tuple(devices))
     check_share(paths, mesh.size)
     if mesh.size == 1:
-        return model(grid, paths, antithetic=antithetic, key=key)
+        return model.draw(grid, paths, antithetic=antithetic, key=key)
     drivers = model.drivers(grid, paths, antithetic=antithetic, key=key)
     shares = jax.tree.map(lambda leaf: PartitionSpec(*[None] * (leaf.ndim - 1), AXIS), drivers)
     drivers = jax.lax.with_sharding_constraint(
@@ -65,11 +67,11 @@ def simulate(
         out_specs=PartitionSpec(AXIS),
         check_vma=False,
     )
-    def observe(arrays, share):
+    def sample(arrays, share):
         model, grid = eqx.combine(arrays, static)
-        return model.observe(grid, share)
+        return model.sample(grid, share)
 
-    return observe(arrays, drivers)
+    return model.gather(sample(arrays, drivers))
 
 
 @lru_cache

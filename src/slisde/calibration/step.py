@@ -16,6 +16,7 @@ from slisde.calibration.settings import TrainSettings
 from slisde.calibration.simulate import simulate
 from slisde.calibration.validation import Best
 from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import drawn
 from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel
@@ -91,9 +92,10 @@ def make_step(
 
     def loss(weights, paths, key):
         sampled = eqx.combine(weights, static)
-        paths = simulate(sampled, grid, paths, antithetic=settings.antithetic, key=key)
-        data = objective(evaluator(paths, times), values, target_weights)
-        return data + sum(penalty(sampled, paths) for penalty in penalties)
+        batch = simulate(sampled, grid, paths, antithetic=settings.antithetic, key=key)
+        batch = batch if settings.conditional else drawn(batch)
+        data = objective(evaluator(batch, times), values, target_weights)
+        return data + sum(penalty(sampled, drawn(batch)) for penalty in penalties)
 
     @partial(jax.jit, static_argnums=1)
     def step(state: TrainState, paths: int) -> tuple[TrainState, StepReport]:

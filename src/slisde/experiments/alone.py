@@ -11,8 +11,10 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+import equinox as eqx
 import jax
 
+from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.machine import peak_memory
 from slisde.experiments.workload import toy_cell, training_step
 
@@ -25,7 +27,8 @@ def timed(run: Callable[[int], Any], seed: int) -> float:
 
 
 def _train(paths: int, steps: int, repeat: int) -> None:
-    run, _ = training_step(toy_cell(), steps, paths)
+    keep_freed_memory()
+    run, _ = training_step(eqx.filter_jit(toy_cell)(), steps, paths)
     jax.block_until_ready(run(0))
     first = time.time()
     seconds = median(timed(run, seed) for seed in range(1, repeat + 1))

@@ -18,7 +18,7 @@ from slisde.flow.grid import TimeGrid
 from slisde.flow.transition import Euler, Exponential
 from slisde.model.coefficients import NoiseType
 from slisde.model.interface import AbstractPathModel
-from slisde.model.stack import SLiSDE, Stacking
+from slisde.model.stack import Readout, SLiSDE, Stacking
 
 _TRANSITIONS = {"euler": Euler, "exponential": Exponential}
 _ACTIVATIONS = {"tanh": jnp.tanh, "gelu": jax.nn.gelu}
@@ -36,6 +36,8 @@ def build_model(
     """
     if config.initial_value is not None:
         initial_value = config.initial_value
+    if config.family != "slisde" and config.readout != "linear":
+        raise ConfigError(f"[model] `readout` must be linear for {config.family}.")
     with _table("model"):
         return _FAMILIES[config.family](config, initial_value, key)
 
@@ -58,6 +60,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         stacking=Stacking(config.stacking),
         transition=_TRANSITIONS[config.transition](),
         prior=config.prior,
+        readout=Readout(config.readout),
         initial_value=initial_value,
         rho=config.rho,
         key=key,

@@ -43,7 +43,7 @@ class ModelConfig(Section):
     stacking: Literal["gated", "residual"] = "gated"
     transition: Literal["euler", "exponential"] = "euler"
     prior: bool = False
-    readout: Literal["linear"] = "linear"
+    readout: Literal["linear", "normalised", "martingale", "mixing"] = "linear"
     out: int = 1
     initial_value: float | None = None
     rho: float | None = None
@@ -68,6 +68,7 @@ class TrainConfig(Section):
     unbiased: bool = TrainSettings.unbiased
     temperature: float = TrainSettings.temperature
     straight_through: bool = TrainSettings.straight_through
+    conditional: bool = TrainSettings.conditional
     late_factor: int = TrainSettings.late_factor
     validate_every: int = 50
     validation_paths: int = TrainSettings.validation_paths

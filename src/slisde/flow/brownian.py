@@ -20,6 +20,7 @@ class Stream(IntEnum):
     INITIAL = 0
     DRIVER = 1
     INNOVATION = 2
+    MIXING = 3
 
 
 def normals(

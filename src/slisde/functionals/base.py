@@ -38,6 +38,10 @@ class AbstractFunctional(eqx.Module):
     def __call__(self, path: PathView) -> Value:
         """Return φ(Y)."""
 
+    def expected(self, path: PathView) -> Value:
+        """Return E[φ(Y)] given what the view knows of the path's law, or φ(Y) itself."""
+        return self(path)
+
     def smooth(self, smoothing: Smoothing) -> "AbstractFunctional":
         """Return the differentiable stand-in used in training; itself where nothing jumps."""
         if not hasattr(self, "smoothing"):

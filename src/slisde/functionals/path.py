@@ -5,6 +5,7 @@ from functools import cached_property
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from slisde.flow.mixture import Mixture
 from slisde.flow.running import running_maximum
 
 PathValues = Float[Array, " node"]
@@ -14,12 +15,22 @@ class PathView:
     """A path on its grid, as functionals see it.
 
     Functionals of one problem are evaluated on the same view, so that a running maximum, say, is
-    computed once however many barriers there are.
+    computed once however many barriers there are. `law` is the path's law given the latent one, where
+    the model knows it.
     """
 
-    def __init__(self, values: PathValues, times: PathValues):
-        self.values = values
+    def __init__(self, path: PathValues | Mixture, times: PathValues):
+        self.law = path if isinstance(path, Mixture) else None
+        self.values = path.values if isinstance(path, Mixture) else path
         self.times = times
+
+    def share(self) -> "PathView":
+        """Compute the running extremes now and return the view.
+
+        Computed inside a map over functionals they would belong to it, and could not be shared.
+        """
+        _ = self.running_maximum, self.running_minimum
+        return self
 
     def node(self, time: Float[Array, ""] | float) -> Int[Array, ""]:
         """Return the node nearest to a time."""

@@ -12,10 +12,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from slisde.errors import ProblemError
+from slisde.flow.mixture import Sample
 from slisde.functionals.base import AbstractFunctional, Smoothing
 from slisde.functionals.check import check_problem
+from slisde.functionals.hedge import VarianceCurve
 from slisde.functionals.path import PathView
-from slisde.shapes import ObservedPaths
+from slisde.functionals.terminal import AbstractTerminal
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,27 @@ class Evaluator(eqx.Module):
         self.order = tuple(np.argsort(np.concatenate(list(members.values()))).tolist())
 
     def __call__(
-        self, paths: ObservedPaths, times: Float[Array, " node"]
+        self,
+        paths: Sample,
+        times: Float[Array, " node"],
+        hedge: VarianceCurve | None = None,
     ) -> Float[Array, "path target"]:
-        """Return φ of every path and target, targets in the order of the problem."""
-        return jax.vmap(lambda values: self._on_path(values, times))(paths)
+        """Return φ of every path and target, targets in the order of the problem.
 
-    def _on_path(self, values, times):
-        path = PathView(values, times)
-        parts = [jax.vmap(lambda functional: functional(path))(kind) for kind in self.kinds]
+        Where the paths come with their law given the latent ones, a functional that can takes its
+        expectation under it instead. With `hedge`, terminal payoffs of a martingale are hedged.
+        """
+        return jax.vmap(lambda path: self._on_path(path, times, hedge))(paths)
+
+    def _on_path(self, path, times, hedge):
+        view = PathView(path, times).share()
+
+        def value(functional):
+            if hedge is None or not isinstance(functional, AbstractTerminal):
+                return functional.expected(view)
+            return functional.expected(view) - hedge.hedge(functional, view)
+
+        parts = [jax.vmap(value)(kind) for kind in self.kinds]
         return jnp.concatenate(parts)[np.array(self.order)]
 
 

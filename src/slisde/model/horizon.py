@@ -25,7 +25,7 @@ from slisde.model.gate import Gate, GateOnGrid
 from slisde.model.residual import ResidualDriver
 from slisde.shapes import LatentPaths, LatentState
 
-KEPT_BYTES = 2**30
+KEPT_BYTES = 2**31
 """Layer paths of at most this size are kept for the backward pass."""
 SEGMENT_BYTES = 2**29
 """Layer paths of one segment that is run again."""

@@ -16,10 +16,12 @@ class LinearReadout(eqx.Module):
         latent: the width d.
         out: the output dimension p; paths are `[path, node]` when it is 1.
         initial_value: y_0, or None to leave the start free.
+        normalised: whether a batch is scaled so that its mean is y_0 at every node.
     """
 
     kernel: Float[Array, "out latent"]
     initial_value: float | tuple[float, ...] | None = eqx.field(static=True)
+    normalised: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -27,11 +29,17 @@ class LinearReadout(eqx.Module):
         out: int = 1,
         *,
         initial_value: float | tuple[float, ...] | None = None,
+        normalised: bool = False,
         key: PRNGKeyArray,
     ):
         check_output(out, initial_value)
+        if normalised and initial_value is None:
+            raise ArgumentError(
+                "initial_value", None, "must be given", "the mean of a batch is moved to it"
+            )
         self.kernel = jax.random.normal(key, (out, latent)) / latent**0.5
         self.initial_value = initial_value
+        self.normalised = normalised
 
     def __call__(self, path: LatentPaths) -> ObservedPaths:
         return self.observe(jnp.einsum("od,kdb->kob", self.kernel, path))
@@ -41,6 +49,14 @@ class LinearReadout(eqx.Module):
         values = started_at(values, self.initial_value)
         paths = jnp.transpose(values, (2, 0, 1))
         return paths[..., 0] if self.kernel.shape[0] == 1 else paths
+
+    def gather(self, paths: ObservedPaths) -> ObservedPaths:
+        """Return a whole batch, its mean scaled to y_0 at every node where that is asked for."""
+        if not self.normalised:
+            return paths
+        return paths * (
+            jnp.asarray(self.initial_value, paths.dtype) / jnp.mean(paths, axis=0, keepdims=True)
+        )
 
 
 def started_at(

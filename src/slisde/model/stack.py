@@ -1,11 +1,11 @@
-"""The SLiSDE network: linear SDE layers, gated in flow, and a linear readout (paper: sec:model)."""
+"""The SLiSDE network: linear SDE layers, gated in flow, and a readout (paper: sec:model)."""
 
 from enum import StrEnum
 from numbers import Integral
 
 import equinox as eqx
 import jax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.flow.brownian import (
@@ -19,6 +19,7 @@ from slisde.flow.brownian import (
 from slisde.flow.evaluate import Evaluation
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import Mixture, Sample, drawn
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
 from slisde.model.coefficients import NoiseType, check_low_rank
@@ -26,6 +27,7 @@ from slisde.model.gate import Gate, check_amplitude
 from slisde.model.horizon import LayerOnGrid, layer_paths, observed_values, on_grid
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
+from slisde.model.martingale import MartingaleReadout
 from slisde.model.prior import GaussianPrior
 from slisde.model.readout import LinearReadout, check_output
 from slisde.model.residual import ResidualDriver
@@ -39,12 +41,25 @@ class Stacking(StrEnum):
     RESIDUAL = "residual"
 
 
+class Readout(StrEnum):
+    """What a path is of the last layer's state."""
+
+    LINEAR = "linear"
+    NORMALISED = "normalised"
+    MARTINGALE = "martingale"
+    MIXING = "mixing"
+
+
 class Drivers(eqx.Module):
-    """All randomness of a batch: initial normals, the prefix driver, the last layer's driver."""
+    """All randomness of a batch: initial normals, the drivers of the prefix and of the last layer.
+
+    `mixing` drives the observed path alone, where the readout has a channel for it.
+    """
 
     initial: LatentState
     prefix: Increments
     last: Increments
+    mixing: Float[Array, "step 1 path"] | None = None
 
 
 class SLiSDE(AbstractPathModel):
@@ -67,6 +82,8 @@ class SLiSDE(AbstractPathModel):
         stacking: gated in flow, or residual as the paper compares with.
         transition: `Euler()` (default) or `Exponential()`.
         prior: whether the law of the initial state is learned.
+        readout: linear as in the paper; linear with the batch mean moved to Y_0; or a positive
+            martingale, with a Brownian motion of its own when mixing.
         initial_value: the prescribed Y_0, or None.
         rho: correlation of the last layer's driver with the prefix driver (eq:correlated-driver);
             None shares one driver between all layers.
@@ -76,7 +93,7 @@ class SLiSDE(AbstractPathModel):
     layers: tuple[LinearLayer, ...]
     couplings: tuple[Gate | ResidualDriver, ...]
     prior: GaussianPrior | None
-    readout: LinearReadout
+    readout: LinearReadout | MartingaleReadout
     latent: int = eqx.field(static=True)
     noise: int = eqx.field(static=True)
     rho: float | None = eqx.field(static=True)
@@ -100,6 +117,7 @@ class SLiSDE(AbstractPathModel):
         stacking: Stacking = Stacking.GATED,
         transition: AbstractTransition | None = None,
         prior: bool = False,
+        readout: Readout = Readout.LINEAR,
         initial_value: float | tuple[float, ...] | None = None,
         rho: float | None = None,
         key: PRNGKeyArray,
@@ -119,7 +137,7 @@ class SLiSDE(AbstractPathModel):
                     "the last layer has no driver of its own",
                 )
         readout_key, *keys = jax.random.split(key, 2 * layers)
-        self.readout = LinearReadout(latent, out, initial_value=initial_value, key=readout_key)
+        self.readout = _make_readout(readout, latent, noise, out, initial_value, readout_key)
         self.layers = tuple(
             LinearLayer(
                 latent,
@@ -161,7 +179,7 @@ class SLiSDE(AbstractPathModel):
     ) -> ObservedPaths:
         """Return `paths` fresh paths on `grid`."""
         drivers = self.drivers(grid, paths, antithetic=antithetic, key=key)
-        return self.observe(grid, drivers, evaluation=evaluation)
+        return drawn(self.gather(self.sample(grid, drivers, evaluation=evaluation)))
 
     def drivers(
         self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
@@ -170,12 +188,17 @@ class SLiSDE(AbstractPathModel):
         check_paths(paths)
         initial = initial_normals(self.latent, paths, antithetic=antithetic, key=key)
         prefix = increments(grid, self.noise, paths, antithetic=antithetic, key=key)
-        if self.rho is None:
-            return Drivers(initial, prefix, prefix)
-        innovation = increments(
-            grid, self.noise, paths, stream=Stream.INNOVATION, antithetic=antithetic, key=key
-        )
-        return Drivers(initial, prefix, correlated(prefix, innovation, self.rho))
+        last, mixing = prefix, None
+        if self.rho is not None:
+            innovation = increments(
+                grid, self.noise, paths, stream=Stream.INNOVATION, antithetic=antithetic, key=key
+            )
+            last = correlated(prefix, innovation, self.rho)
+        if isinstance(self.readout, MartingaleReadout) and self.readout.mixing:
+            mixing = increments(
+                grid, 1, paths, stream=Stream.MIXING, antithetic=antithetic, key=key
+            )
+        return Drivers(initial, prefix, last, mixing)
 
     def observe(
         self,
@@ -194,11 +217,36 @@ class SLiSDE(AbstractPathModel):
             segment: steps between checkpoints of the backward pass; None chooses, and keeps the
                 whole horizon while the layer paths are small (see `slisde.model.horizon`).
         """
+        return drawn(self.sample(grid, drivers, evaluation=evaluation, segment=segment))
+
+    def sample(
+        self,
+        grid: TimeGrid,
+        drivers: Drivers,
+        *,
+        evaluation: Evaluation = Evaluation.AUTO,
+        segment: int | None = None,
+    ) -> Sample:
+        """Return `observe`, with the law given the latent paths where the readout knows it."""
         initial = drivers.initial if self.prior is None else self.prior(drivers.initial)
         values = observed_values(
             self._stack(grid, drivers), initial, self.readout.kernel, evaluation, segment
         )
-        return self.readout.observe(values)
+        if isinstance(self.readout, LinearReadout):
+            return self.readout.observe(values)
+        mixture = self.readout(values, grid.dt, drivers.last, drivers.mixing)
+        return mixture if self.readout.mixing else mixture.values
+
+    def gather(self, sample: Sample) -> Sample:
+        """Return the batch with its mean normalised, where the readout asks for it."""
+        if isinstance(self.readout, LinearReadout) and not isinstance(sample, Mixture):
+            return self.readout.gather(sample)
+        return sample
+
+    @property
+    def is_martingale(self) -> bool:
+        """Whether the readout makes paths positive martingales."""
+        return isinstance(self.readout, MartingaleReadout)
 
     def layer_paths(
         self, grid: TimeGrid, drivers: Drivers, *, evaluation: Evaluation = Evaluation.AUTO
@@ -215,6 +263,28 @@ class SLiSDE(AbstractPathModel):
                 self.layers, noises, (None, *self.couplings), strict=True
             )
         ]
+
+
+def _make_readout(
+    kind: Readout,
+    latent: int,
+    noise: int,
+    out: int,
+    initial_value: float | tuple[float, ...] | None,
+    key: PRNGKeyArray,
+) -> LinearReadout | MartingaleReadout:
+    if kind in (Readout.LINEAR, Readout.NORMALISED):
+        normalised = kind is Readout.NORMALISED
+        return LinearReadout(
+            latent, out, initial_value=initial_value, normalised=normalised, key=key
+        )
+    if out != 1:
+        raise ArgumentError("out", out, "must be 1", "a martingale readout has one coordinate")
+    if isinstance(initial_value, tuple):
+        initial_value = initial_value[0]
+    start = 1.0 if initial_value is None else initial_value
+    mixing = kind is Readout.MIXING
+    return MartingaleReadout(latent, noise, mixing=mixing, initial_value=start, key=key)
 
 
 def _check_sizes(**sizes: int) -> None:

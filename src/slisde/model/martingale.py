@@ -1,0 +1,97 @@
+"""A readout whose paths are positive martingales on the grid, whatever the weights.
+
+    Y[k+1] = Y[k] · exp(v[k]·ΔW[k] − ½‖v[k]‖² Δt[k]),   v[k] = Π Z[k] + c,
+
+Z the last layer's path. v[k] is known at node k and ΔW[k] is not, so each factor has mean one given the
+past: no calendar or strike arbitrage is possible. In time it is a cumulative sum. With `mixing` the last
+channel of v acts on a Brownian motion of its own, independent of all that drives Z; given Z, log Y is
+normal.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.flow.mixture import Mixture
+from slisde.shapes import Increments, StepSizes
+
+VOLATILITY = 0.2
+"""Volatility at the start of training, per square root of a unit of time."""
+SPREAD = 0.03
+"""How far the state moves each channel of v at the start."""
+
+
+class MartingaleReadout(eqx.Module):
+    """The exponential martingale of a linear readout.
+
+    Args:
+        latent: the width d.
+        noise: Brownian channels m of the last layer.
+        mixing: whether one more channel has a Brownian motion of its own.
+        initial_value: Y_0, positive.
+        key: random key of the weights.
+    """
+
+    kernel: Float[Array, "channel latent"]
+    bias: Float[Array, " channel"]
+    mixing: bool = eqx.field(static=True)
+    initial_value: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        latent: int,
+        noise: int,
+        *,
+        mixing: bool,
+        initial_value: float = 1.0,
+        key: PRNGKeyArray,
+    ):
+        if not initial_value > 0.0:
+            raise ArgumentError(
+                "initial_value", initial_value, "must be positive", "the martingale stays positive"
+            )
+        channels = noise + mixing
+        self.kernel = SPREAD / latent**0.5 * jax.random.normal(key, (channels, latent))
+        self.bias = jnp.zeros(channels).at[-1].set(VOLATILITY)
+        self.mixing = mixing
+        self.initial_value = initial_value
+
+    def __call__(
+        self,
+        loadings: Float[Array, "node channel path"],
+        dt: StepSizes,
+        noise: Increments,
+        own: Float[Array, "step 1 path"] | None,
+    ) -> Mixture:
+        """Return the paths and their law given the latent ones.
+
+        Args:
+            loadings: Π Z at all nodes.
+            dt: the step sizes.
+            noise: the last layer's driver.
+            own: the increments of the independent motion, `[step, 1, path]`; None without mixing.
+        """
+        v = loadings[:-1] + self.bias[None, :, None]
+        channels = noise.shape[1]
+        centre = _log_martingale(v[:, :channels], dt, noise)
+        if own is None:
+            log_values, variance = centre, jnp.zeros_like(centre)
+        else:
+            log_values = centre + _log_martingale(v[:, channels:], dt, own)
+            variance = _from_zero(v[:, channels] ** 2 * dt[:, None])
+        start = self.initial_value
+        return Mixture(start * jnp.exp(log_values).T, start * jnp.exp(centre).T, variance.T)
+
+
+def _log_martingale(
+    v: Float[Array, "step channel path"],
+    dt: StepSizes,
+    noise: Float[Array, "step channel path"],
+) -> Float[Array, "node path"]:
+    return _from_zero(jnp.sum(v * noise - 0.5 * v**2 * dt[:, None, None], axis=1))
+
+
+def _from_zero(increments: Float[Array, "step path"]) -> Float[Array, "node path"]:
+    return jnp.concatenate([jnp.zeros_like(increments[:1]), jnp.cumsum(increments, axis=0)])

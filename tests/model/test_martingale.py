@@ -1,0 +1,103 @@
+"""The martingale readout: positive, a martingale to rounding, lognormal given the latent path."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from slisde import SLiSDE, TimeGrid
+from slisde.errors import ArgumentError
+from slisde.flow.mixture import Mixture, drawn
+from slisde.model.martingale import VOLATILITY, MartingaleReadout
+from slisde.model.stack import Readout
+from tests.builders import random_grid
+
+GRID = TimeGrid(np.array([0.0, 0.1, 0.15, 0.4, 1.0]))
+HERMITE, SHARES = np.polynomial.hermite_e.hermegauss(60)
+SHARES = SHARES / SHARES.sum()
+"""Nodes and weights of a standard normal."""
+
+
+def readout(mixing, noise=2, **options):
+    return MartingaleReadout(5, noise, mixing=mixing, key=jax.random.key(3), **options)
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("step", range(GRID.steps))
+def test_the_mean_of_the_next_value_is_the_value(step):
+    """Integrated over the noise of one step by quadrature, the rest of the noise being fixed."""
+    rng = np.random.default_rng(0)
+    loadings = np.repeat(rng.normal(size=(GRID.steps + 1, 2, 1)), HERMITE.size, axis=2)
+    noise = np.repeat(rng.normal(size=(GRID.steps, 2, 1)), HERMITE.size, axis=2)
+    noise[step, 0] = HERMITE
+    noise *= np.sqrt(np.asarray(GRID.dt))[:, None, None]
+    noise[step, 1] = 0.0
+    loadings[step, 1] = -readout(False).bias[1]
+    paths = readout(False)(jnp.asarray(loadings), GRID.dt, jnp.asarray(noise), None).values
+    np.testing.assert_allclose(SHARES @ paths[:, step + 1], paths[0, step], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("exact")
+def test_given_the_latent_path_the_value_is_lognormal():
+    rng = np.random.default_rng(1)
+    loadings = np.repeat(rng.normal(size=(GRID.steps + 1, 3, 1)), HERMITE.size, axis=2)
+    noise = np.repeat(rng.normal(size=(GRID.steps, 2, 1)), HERMITE.size, axis=2)
+    own = np.zeros((GRID.steps, 1, HERMITE.size))
+    own[0, 0] = HERMITE * GRID.times[1] ** 0.5
+    mixture = readout(True)(*(jnp.asarray(x) for x in (loadings, GRID.dt, noise, own)))
+    values, centre, variance = mixture.values[:, 1], mixture.centre[0, 1], mixture.variance[0, 1]
+    np.testing.assert_allclose(SHARES @ values, centre, rtol=1e-12)
+    np.testing.assert_allclose(SHARES @ values**2, centre**2 * np.exp(variance), rtol=1e-10)
+    np.testing.assert_allclose(SHARES @ np.log(values), np.log(centre) - variance / 2, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [Readout.MARTINGALE, Readout.MIXING])
+def test_an_untrained_model_starts_at_a_plain_volatility(kind):
+    model = SLiSDE(16, 3, 2, readout=kind, initial_value=2.0, key=jax.random.key(0))
+    grid, count = random_grid(np.random.default_rng(2), 16), 20_000
+    paths = np.asarray(model(grid, count, key=jax.random.key(1)), np.float64)
+    assert paths.shape == (count, 17)
+    assert np.all(paths > 0)
+    np.testing.assert_allclose(paths[:, 0], 2.0)
+    error = paths.std(axis=0) / count**0.5
+    assert np.all(np.abs(paths.mean(axis=0) - 2.0) <= 4.0 * error)
+    assert 0.9 * VOLATILITY < np.log(paths[:, -1]).std() < 1.5 * VOLATILITY
+
+
+def test_paths_and_their_law_come_from_the_same_noise():
+    model = SLiSDE(16, 3, 2, readout=Readout.MIXING, key=jax.random.key(0))
+    grid = TimeGrid.uniform(1.0, 8)
+    drivers = model.drivers(grid, 6, key=jax.random.key(1))
+    sample = model.sample(grid, drivers)
+    assert isinstance(sample, Mixture)
+    np.testing.assert_array_equal(sample.values, model.observe(grid, drivers))
+    np.testing.assert_array_equal(sample.values, model(grid, 6, key=jax.random.key(1)))
+    assert np.all(np.diff(sample.variance, axis=1) > 0)
+
+
+def test_segments_do_not_change_the_paths():
+    model = SLiSDE(16, 3, 2, readout=Readout.MIXING, key=jax.random.key(0))
+    grid = TimeGrid.uniform(1.0, 8)
+    drivers = model.drivers(grid, 6, key=jax.random.key(1))
+    whole, cut = model.sample(grid, drivers), model.sample(grid, drivers, segment=3)
+    np.testing.assert_allclose(drawn(whole), drawn(cut), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"out": 2}, "one coordinate"), ({"initial_value": -1.0}, "must be positive")],
+)
+def test_what_cannot_be_a_martingale_is_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        SLiSDE(16, 3, 2, readout=Readout.MIXING, key=jax.random.key(0), **options)
+
+
+def test_a_normalised_batch_has_its_mean_at_the_start():
+    model = SLiSDE(16, 3, 2, readout=Readout.NORMALISED, initial_value=1.5, key=jax.random.key(0))
+    paths = model(TimeGrid.uniform(1.0, 8), 300, key=jax.random.key(1))
+    np.testing.assert_allclose(paths.mean(axis=0), 1.5, rtol=1e-5)
+
+
+def test_a_batch_without_a_start_cannot_be_normalised():
+    with pytest.raises(ArgumentError, match="must be given"):
+        SLiSDE(16, 3, 2, readout=Readout.NORMALISED, key=jax.random.key(0))
