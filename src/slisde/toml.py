@@ -32,6 +32,8 @@ def _value(value: Any) -> str:
         return repr(float(value))
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(item) for item in value)}]"
     raise TypeError(f"a {type(value).__name__} has no place in a flat TOML table")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slisde.errors import ArgumentError
-from slisde.flow.grid import TimeGrid
+from slisde.flow.grid import TimeGrid, expiry_grid
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=50)
 
@@ -72,3 +72,41 @@ def test_the_horizon_must_be_positive_and_finite(horizon):
 def test_a_coarse_grid_must_keep_the_last_node(factor):
     with pytest.raises(ArgumentError, match=f"`factor` must divide the 12 steps, got {factor}: "):
         TimeGrid.uniform(1.0, 12).coarsen(factor)
+
+
+@given(
+    maturities=st.lists(st.integers(1, 400), min_size=1, max_size=8),
+    extra=st.integers(0, 200),
+)
+@SETTINGS
+def test_an_expiry_grid_has_every_maturity_as_a_node_and_the_steps_asked_for(maturities, extra):
+    years = [days / 365.0 for days in maturities]
+    steps = len(set(maturities)) + extra
+    grid = expiry_grid(years, steps)
+    assert grid.steps == steps
+    assert set(years) <= set(grid.times.tolist())
+    assert grid.horizon == max(years)
+
+
+def test_steps_of_an_expiry_grid_are_equal_between_maturities_and_shorter_before():
+    maturities = np.array([0.1, 0.4, 0.9])
+    times = expiry_grid(maturities, 60).times
+    # √0.1, √0.4 and √0.9 are as 1 to 2 to 3: three thirds of the steps.
+    ends = np.searchsorted(times, maturities)
+    assert ends.tolist() == [20, 40, 60]
+    np.testing.assert_allclose(np.diff(times)[:20], 0.1 / 20)
+    np.testing.assert_allclose(np.diff(times)[20:40], 0.3 / 20)
+    np.testing.assert_allclose(np.diff(times)[40:], 0.5 / 20)
+
+
+@pytest.mark.parametrize("maturities", [[], [0.0, 1.0], [-1.0], [np.nan], [1.0, np.inf]])
+def test_maturities_of_a_grid_must_be_positive_and_finite(maturities):
+    with pytest.raises(ArgumentError, match="`maturities` must be positive and finite, at least"):
+        expiry_grid(maturities, 10)
+
+
+def test_every_maturity_needs_a_step():
+    with pytest.raises(ArgumentError, match="`steps` must be at least 3, got 2: every maturity"):
+        expiry_grid([0.2, 0.1, 0.3, 0.2], 2)
+    with pytest.raises(ArgumentError, match="`steps` must be an integer ≥ 1, got 0"):
+        expiry_grid([0.2], 0)

@@ -6,6 +6,7 @@ from functools import partial
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
@@ -19,6 +20,7 @@ from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import drawn
 from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
+from slisde.functionals.terminal import Forward
 from slisde.model.interface import AbstractPathModel
 
 
@@ -86,7 +88,7 @@ def make_step(
     smoothing = Smoothing(settings.temperature, settings.straight_through)
     evaluator, times = problem.evaluator(smoothing), jnp.asarray(grid.times)
     values = jnp.asarray(problem.values, times.dtype)
-    target_weights = jnp.asarray(problem.weights(), times.dtype)
+    target_weights = jnp.asarray(_training_weights(model, problem), times.dtype)
     objective = unbiased_loss if settings.unbiased else plain_loss
     optimiser = _optimiser(settings)
 
@@ -116,6 +118,21 @@ def make_step(
         return state, StepReport(value, norm, finite)
 
     return lambda state: step(state, settings.paths_at(int(state.step)))
+
+
+def _training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:
+    """Return the problem's weights, without the forwards that a martingale meets by construction.
+
+    Their sampled errors would be noise and nothing else.
+    """
+    weights = problem.weights()
+    if model.is_martingale:
+        known = [
+            isinstance(target.functional, Forward) and target.value == problem.initial_value
+            for target in problem.targets
+        ]
+        weights = np.where(known, 0.0, weights)
+    return weights
 
 
 def _averaged(state: TrainState, weights: PyTree, decay: float | None) -> PyTree:

@@ -108,7 +108,7 @@ def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "Fitte
         if is_writer():
             run.check_free()  # before the minutes that a problem may take
         with reporter(progress) as report:
-            problem = build_problem(config.problem.source, report)
+            problem = build_problem(config.problem, report)
         job = prepare(config, problem)
         begin(run, config, problem)
     elif run.finished:

@@ -11,9 +11,11 @@ from slisde.cli.doctor import doctor
 from slisde.cli.evaluate import evaluate
 from slisde.cli.inspect import inspect
 from slisde.cli.price import price
+from slisde.cli.quotes import quotes
 from slisde.cli.report import report
 from slisde.cli.simulate import simulate
 from slisde.errors import SlisdeError
+from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
 
 app = typer.Typer(
@@ -23,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its import alone takes as long as all the rest of `--help`
 )
-for command in (calibrate, evaluate, price, simulate, report, inspect, bench, doctor):
+for command in (calibrate, evaluate, price, simulate, report, quotes, inspect, bench, doctor):
     app.command()(command)
 
 
@@ -45,6 +47,7 @@ def _common(
 def main() -> None:
     """Run the command line; what the user can mend ends in exit code 2 and one line."""
     keep_compiled_programs()
+    keep_freed_memory()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except (SlisdeError, typer.TyperException) as error:

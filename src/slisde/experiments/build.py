@@ -14,8 +14,9 @@ from slisde.errors import ArgumentError, ConfigError
 from slisde.experiments.config import GridConfig, ModelConfig, TrainConfig
 from slisde.flow.brownian import check_paths
 from slisde.flow.gating import Norm
-from slisde.flow.grid import TimeGrid
+from slisde.flow.grid import TimeGrid, expiry_grid
 from slisde.flow.transition import Euler, Exponential
+from slisde.functionals.problem import Problem
 from slisde.model.coefficients import NoiseType
 from slisde.model.interface import AbstractPathModel
 from slisde.model.stack import Readout, SLiSDE, Stacking
@@ -94,10 +95,13 @@ def _slice(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray) 
 _FAMILIES = {"slisde": _slisde, "neural-sde": _neural_sde, "slice": _slice}
 
 
-def build_grid(config: GridConfig, horizon: float = 1.0) -> TimeGrid:
-    """Return the time grid of a `[grid]` table up to a problem's horizon."""
+def build_grid(config: GridConfig, problem: Problem) -> TimeGrid:
+    """Return the time grid of a `[grid]` table for a problem."""
     with _table("grid"):
-        return TimeGrid.uniform(horizon, config.steps)
+        if config.spacing == "uniform":
+            return TimeGrid.uniform(problem.horizon, config.steps)
+        maturities = [float(target.functional.maturity) for target in problem.targets]
+        return expiry_grid([*maturities, problem.horizon], config.steps)
 
 
 def build_settings(config: TrainConfig) -> TrainSettings:

@@ -76,15 +76,22 @@ class TrainConfig(Section):
 
 
 class GridConfig(Section):
-    """`[grid]`: the uniform time grid up to the problem's horizon."""
+    """`[grid]`: the time grid up to the problem's horizon, uniform or with a node at every maturity."""
 
     steps: int = 512
+    spacing: Literal["uniform", "maturities"] = "uniform"
 
 
 class ProblemConfig(Section):
-    """`[problem]`: demo, toy, or a file."""
+    """`[problem]`: demo, toy, or a file; the other keys say how a file of quotes is read."""
 
     source: str = "demo"
+    convention: Literal["market", "paper", "as-published"] = "market"
+    quote_date: str | None = None
+    spot: float | None = None
+    rates: list[float] | None = None
+    root: str | None = None
+    expiries: list[str] | None = None
 
 
 class PenaltyConfig(Section):

@@ -86,13 +86,14 @@ def _check_duplicates(problem: "Problem") -> None:
 
 
 def _check_order(targets: Sequence["Target"], kind: type[Call] | type[Put], *, falls: bool) -> None:
-    """Raise when calls rise, or puts fall, in strike: no law on paths has such expectations."""
-    by_maturity: dict[float, list[tuple[float, float]]] = {}
+    """Raise when calls of a group rise, or puts fall, in strike: no law has such expectations."""
+    curves: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for target in targets:
         if isinstance(target.functional, kind) and target.bid is None and target.ask is None:
             point = (float(target.functional.strike), target.value)
-            by_maturity.setdefault(float(target.functional.maturity), []).append(point)
-    for maturity, points in by_maturity.items():
+            curve = (target.group, float(target.functional.maturity))
+            curves.setdefault(curve, []).append(point)
+    for (_, maturity), points in curves.items():
         points.sort()
         for (low, first), (high, second) in pairwise(points):
             change = second - first if falls else first - second

@@ -1,0 +1,1 @@
+"""From a chain of quotes to a problem, by one of three conventions (`docs/surfaces.md`)."""
