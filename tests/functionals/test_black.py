@@ -129,3 +129,14 @@ def test_arguments_broadcast():
     paths, strikes = jnp.full((7, 1), 1.1), jnp.array([0.9, 1.0, 1.2])
     assert black.call(paths, strikes, 0.04).shape == (7, 3)
     assert black.digital_below(1.0, strikes, jnp.full((2, 3), 0.1)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_distance_has_a_hole(dtype):
+    """JAX's erfcx is NaN at one number of float32, 9.41928."""
+    middle = np.array(9.419280052185059, np.float32)
+    steps = np.arange(-1000, 1000, dtype=np.int32)
+    z = 2**0.5 * (middle.view(np.int32) + steps).view(np.float32).astype(dtype)
+    deviation = np.full(z.shape, 0.02, dtype)
+    prices = black.put(np.exp(z * deviation), np.ones_like(z), deviation**2)
+    assert np.all(np.isfinite(prices))

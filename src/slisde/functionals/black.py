@@ -24,6 +24,8 @@ Operand = Float[ArrayLike, "*#shape"]
 Result = Float[Array, "*shape"]
 
 DENSITY_AT_ZERO = 1.0 / math.sqrt(2.0 * math.pi)
+ASYMPTOTIC, FRACTION_TERMS = 12.0, 10
+"""Where Mills' ratio is a continued fraction, and its terms: enough for float64."""
 FAR = 100.0
 """Deviations at which the normal law has no mass left in any precision."""
 
@@ -135,7 +137,14 @@ def _deviation(total_variance: Result) -> tuple[Array, Array]:
 
 
 def _mills_ratio(z: Result) -> Result:
-    return math.sqrt(0.5 * math.pi) * erfcx(z * math.sqrt(0.5))
+    # JAX's erfcx is zero beyond 13.3 in float32, and NaN at one number there.
+    far = z > ASYMPTOTIC
+    near = math.sqrt(0.5 * math.pi) * erfcx(jnp.where(far, 0.0, z) * math.sqrt(0.5))
+    beyond = jnp.where(far, z, ASYMPTOTIC)
+    fraction = beyond
+    for term in range(FRACTION_TERMS, 0, -1):
+        fraction = beyond + term / fraction
+    return jnp.where(far, 1.0 / fraction, near)
 
 
 def _density(z: Result) -> Result:
