@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import performance, toy
+from slisde.experiments.tables import performance, surfaces, toy
 from slisde.experiments.tables.markdown import replace_between
 
 ROOT = Path(__file__).parents[1]
@@ -14,13 +14,15 @@ Parts = Mapping[str, Callable[[Sequence[Record]], str]]
 
 def rendered() -> dict[Path, str]:
     """Return every document with its generated parts made anew."""
-    speed, toy_fits = (read(ROOT / "results" / name) for name in ("performance.jsonl", "toy.jsonl"))
+    names = ("performance.jsonl", "toy.jsonl", "surfaces.jsonl")
+    speed, toy_fits, surface_fits = (read(ROOT / "results" / name) for name in names)
     return {
         ROOT / path: _with_parts(ROOT / path, parts, records)
         for path, parts, records in (
             ("README.md", {"summary": performance.summary}, speed),
             ("docs/performance.md", performance.PARTS, speed),
             ("docs/toy.md", toy.PARTS, toy_fits),
+            ("docs/surfaces.md", surfaces.PARTS, surface_fits),
         )
     }
 

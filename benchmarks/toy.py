@@ -5,9 +5,9 @@ full protocol (1,000 steps of 1,024 paths on 512 steps) takes about a quarter of
 
     python benchmarks/toy.py [--steps 1000] [--paths 1024] [--grid 512] [CELL …]
 
-A cell is LAYERS:SEED[:OPTION,…] with the options antithetic, unbiased, late, straight; without any cell, the
-paper's protocol runs at both depths with three seeds. Every cell is scored twice: with its last
-weights and with the running average of them (EMA), which training carries along at no cost.
+A cell is LAYERS:SEED[:OPTION,…], the options are the keys of `OPTIONS`; without any cell, the paper's
+protocol runs at both depths with three seeds. Every cell is scored twice: with its last weights and
+with the running average of them (EMA), which training carries along at no cost.
 """
 
 import argparse
@@ -38,6 +38,8 @@ OPTIONS = {
     "unbiased": {"unbiased": True},
     "late": {"late_factor": 4},
     "straight": {"straight_through": True},
+    "fast": {"learning_rate": 3e-3},
+    "memory": {"memory": 0.97},
 }
 AVERAGING = 0.99
 

@@ -68,7 +68,7 @@ def train(name: str) -> dict[str, np.ndarray]:
         1.0,
     )
     step = make_step(model, problem, GRID, settings, penalties=[spread], key=jax.random.key(2))
-    state, losses = replicate(start(model, settings)), []
+    state, losses = replicate(start(model, problem, settings)), []
     for _ in range(STEPS):
         state, seen = step(state)
         losses.append(float(seen.loss))

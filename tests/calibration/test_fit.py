@@ -40,7 +40,9 @@ def settings(**options):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"antithetic": True, "unbiased": True, "ema": 0.98}], ids=["paper", "all"]
+    "options",
+    [{}, {"antithetic": True, "unbiased": True, "ema": 0.98}, {"memory": 0.95}],
+    ids=["paper", "all", "memory"],
 )
 def test_training_takes_the_population_loss_far_down(options):
     before, _ = estimate(model(), problem(), GRID, 8192, key=KEY).debiased_loss()
@@ -51,13 +53,15 @@ def test_training_takes_the_population_loss_far_down(options):
     assert fit.skipped == 0
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits():
-    whole = calibrate(model(), problem(), GRID, settings(steps=12), key=KEY)
-    step = make_step(model(), problem(), GRID, settings(steps=12), key=KEY)
-    state = start(model(), settings(steps=12))
+@pytest.mark.parametrize("memory", [None, 0.9])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(memory):
+    chosen = settings(steps=12, memory=memory)
+    whole = calibrate(model(), problem(), GRID, chosen, key=KEY)
+    step = make_step(model(), problem(), GRID, chosen, key=KEY)
+    state = start(model(), problem(), chosen)
     for _ in range(5):
         state, _ = step(state)
-    resumed = calibrate(model(), problem(), GRID, settings(steps=12), state=state, key=KEY)
+    resumed = calibrate(model(), problem(), GRID, chosen, state=state, key=KEY)
     assert len(resumed.losses) == 7
     for mine, theirs in zip(
         jax.tree.leaves(resumed.state), jax.tree.leaves(whole.state), strict=True

@@ -1,11 +1,16 @@
-"""The two objectives against their exact expectations, on Gaussian samples."""
+"""The objectives against their exact expectations, on Gaussian samples."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from slisde.calibration.loss import plain_loss, unbiased_loss
+from slisde.calibration.loss import (
+    plain_loss,
+    remembered_loss,
+    unbiased_loss,
+    with_slope_of,
+)
 from slisde.errors import ArgumentError
 
 MEAN, STD = jnp.array([0.3, -0.2]), jnp.array([1.0, 0.5])
@@ -59,3 +64,30 @@ def test_antithetic_pairs_stay_in_one_half(key):
 def test_a_batch_that_has_no_two_halves_of_pairs_is_refused():
     with pytest.raises(ArgumentError, match="`paths` must be divisible by 4, got 6"):
         unbiased_loss(jnp.zeros((6, 2)), VALUES, WEIGHTS)
+
+
+def test_with_the_errors_of_its_own_paths_the_remembered_loss_has_the_plain_gradient(key):
+    samples = MEAN + STD * jax.random.normal(key, (PATHS, 2))
+    errors = jnp.mean(samples, axis=0) - VALUES
+    mine = jax.grad(remembered_loss)(samples, errors, WEIGHTS)
+    np.testing.assert_allclose(mine, jax.grad(plain_loss)(samples, VALUES, WEIGHTS), rtol=1e-5)
+
+
+def test_with_the_true_errors_its_gradient_is_unbiased_and_far_less_noisy(key):
+    def gradient(loss):
+        def moved(shift, samples):
+            return loss(samples + shift)
+
+        return lambda samples: jax.grad(moved)(0.0, samples)
+
+    remembered = lambda s: remembered_loss(s, MEAN - VALUES, WEIGHTS)  # noqa: E731
+    mean, error = replicate(gradient(remembered), key)
+    exact = 2.0 * float(jnp.sum(WEIGHTS * (MEAN - VALUES)))
+    assert abs(mean - exact) <= 1e-6
+    _, plain = replicate(gradient(lambda s: plain_loss(s, VALUES, WEIGHTS)), key)
+    assert error < 1e-3 * plain
+
+
+def test_a_number_can_have_the_slope_of_another():
+    value, slope = jax.value_and_grad(lambda x: with_slope_of(x**2, 5.0 * x))(3.0)
+    assert (float(value), float(slope)) == (9.0, 5.0)

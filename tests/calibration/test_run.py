@@ -89,7 +89,7 @@ def test_a_keyboard_interrupt_saves_before_it_goes_on(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         trained(run, interrupt, 1e9)
-    state = run.latest_state(eqx.filter_eval_shape(start, model(), SETTINGS))
+    state = run.latest_state(eqx.filter_eval_shape(start, model(), problem(), SETTINGS))
     assert state is not None
     assert int(state.step) == 7
 
@@ -128,7 +128,9 @@ def test_another_models_checkpoint_is_refused(tmp_path):
     trained(run)
     with pytest.raises(StorageError, match="belongs to another checkpoint"):
         run.latest_state(
-            eqx.filter_eval_shape(start, SLiSDE(16, 2, 2, block_size=4, key=KEY), SETTINGS)
+            eqx.filter_eval_shape(
+                start, SLiSDE(16, 2, 2, block_size=4, key=KEY), problem(), SETTINGS
+            )
         )
 
 
@@ -142,7 +144,7 @@ def test_a_full_disk_is_said_and_the_earlier_checkpoint_stays(tmp_path, monkeypa
 
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(StorageError, match=r"cannot write .*: No space left on device"):
-        run.save_state(start(model(), SETTINGS))
+        run.save_state(start(model(), problem(), SETTINGS))
     assert sorted((file.name, file.read_bytes()) for file in run.checkpoints.iterdir()) == before
 
 
@@ -152,7 +154,7 @@ def test_divergence_keeps_the_last_good_weights(tmp_path):
     wild = TrainSettings(steps=60, paths=32, learning_rate=1e30, warmup=2, clip=1e30)
     with pytest.raises(DivergenceError, match=r"diverged.*last good weights are kept in"):
         trained(run, settings=wild)
-    state = run.latest_state(eqx.filter_eval_shape(start, model(), wild))
+    state = run.latest_state(eqx.filter_eval_shape(start, model(), problem(), wild))
     assert state is not None
     assert all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(state.weights))
 

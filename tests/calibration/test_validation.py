@@ -72,7 +72,7 @@ def test_training_stops_when_nothing_gets_better_and_returns_the_best_weights():
 
 
 def test_a_nan_is_never_the_best():
-    weights = start(model(), settings()).weights
+    weights = start(model(), problem(), settings()).weights
     best = Best.nothing_yet(weights).judged(weights, float("nan"))
     assert int(best.stale) == 1
     assert np.isinf(best.loss)

@@ -39,7 +39,7 @@ def test_weights_are_group_shares_times_target_weights_over_the_chosen_targets()
 def test_many_functionals_of_one_kind_are_evaluated_as_one():
     strikes = np.linspace(0.5, 1.5, 200)
     targets = [Target(Call(1.0, float(k)), 2.0 - float(k)) for k in strikes]
-    assert len(Problem(targets, 1.0).evaluator().kinds) == 1
+    assert len(Problem(targets, 1.0).evaluator().groups) == 1
 
 
 @pytest.mark.parametrize(

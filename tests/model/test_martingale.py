@@ -1,5 +1,6 @@
 """The martingale readout: positive, a martingale to rounding, lognormal given the latent path."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,7 +34,7 @@ def test_the_mean_of_the_next_value_is_the_value(step):
     noise *= np.sqrt(np.asarray(GRID.dt))[:, None, None]
     noise[step, 1] = 0.0
     loadings[step, 1] = -readout(False).bias[1]
-    paths = readout(False)(jnp.asarray(loadings), GRID.dt, jnp.asarray(noise), None).values
+    paths = readout(False)(jnp.asarray(loadings), GRID, jnp.asarray(noise), None).values
     np.testing.assert_allclose(SHARES @ paths[:, step + 1], paths[0, step], rtol=1e-12)
 
 
@@ -44,11 +45,27 @@ def test_given_the_latent_path_the_value_is_lognormal():
     noise = np.repeat(rng.normal(size=(GRID.steps, 2, 1)), HERMITE.size, axis=2)
     own = np.zeros((GRID.steps, 1, HERMITE.size))
     own[0, 0] = HERMITE * GRID.times[1] ** 0.5
-    mixture = readout(True)(*(jnp.asarray(x) for x in (loadings, GRID.dt, noise, own)))
+    loadings, noise, own = (jnp.asarray(x) for x in (loadings, noise, own))
+    mixture = readout(True)(loadings, GRID, noise, own)
     values, centre, variance = mixture.values[:, 1], mixture.centre[0, 1], mixture.variance[0, 1]
     np.testing.assert_allclose(SHARES @ values, centre, rtol=1e-12)
     np.testing.assert_allclose(SHARES @ values**2, centre**2 * np.exp(variance), rtol=1e-10)
     np.testing.assert_allclose(SHARES @ np.log(values), np.log(centre) - variance / 2, rtol=1e-10)
+
+
+def test_the_level_scales_the_volatility_of_its_time():
+    levels = jnp.zeros(16).at[8:].set(np.log(3.0))
+    raised = eqx.tree_at(lambda tree: tree.log_level, readout(False), levels)
+    loadings, noise = jnp.ones((GRID.steps + 1, 2, 1)), jnp.full((GRID.steps, 2, 1), 0.1)
+    before, after = (
+        np.diff(np.log(part(loadings, GRID, noise, None).values[0]))
+        for part in (readout(False), raised)
+    )
+    # √t is below the eighth knot at the first two steps' left ends, and above it at the others'.
+    np.testing.assert_allclose(after[:2], before[:2], rtol=1e-5)
+    v = 1.0 + np.asarray(raised.bias)
+    dt = np.asarray(GRID.dt)[3]
+    np.testing.assert_allclose(after[3], np.sum(0.1 * 3 * v - 0.5 * (3 * v) ** 2 * dt), rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [Readout.MARTINGALE, Readout.MIXING])

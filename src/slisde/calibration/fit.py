@@ -75,7 +75,7 @@ def calibrate(
         key: the run's key; step k uses `fold_in(key, k)`.
     """
     settings = TrainSettings() if settings is None else settings
-    state = start(model, settings) if state is None else state
+    state = start(model, problem, settings) if state is None else state
     losses: list[float] = []
     for progress in train(
         model, problem, grid, settings, penalties=penalties, state=state, key=key

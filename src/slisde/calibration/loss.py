@@ -1,5 +1,6 @@
 """The calibration objective on Monte-Carlo averages (paper: eq:calib-loss)."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -27,3 +28,21 @@ def unbiased_loss(samples: Samples, values: PerTarget, weights: PerTarget) -> Fl
         )
     first, second = (jnp.mean(samples[start::2], axis=0) - values for start in (0, 1))
     return jnp.sum(weights * first * second)
+
+
+def remembered_loss(samples: Samples, errors: PerTarget, weights: PerTarget) -> Float[Array, ""]:
+    """Return 2 Σ w ē mean φ, whose gradient is that of Σ w e² with averaged errors ē for e.
+
+    The gradient of the plain loss is a product of an error and a slope from the same few paths: both
+    are noisy, and their noise is correlated, which is the bias. With errors averaged over many steps
+    the noise that is left falls with the errors themselves. The average follows the weights: to the
+    error of a step's paths it adds what the average knew better than the same paths with the weights
+    before (stochastically corrected compositional gradients: Chen, Sun and Yin, 2021, IEEE
+    Transactions on Signal Processing 69).
+    """
+    return 2.0 * jnp.sum(weights * errors * jnp.mean(samples, axis=0))
+
+
+def with_slope_of(value: Float[Array, ""], other: Float[Array, ""]) -> Float[Array, ""]:
+    """Return a number with the gradient of another."""
+    return jax.lax.stop_gradient(value) + other - jax.lax.stop_gradient(other)

@@ -20,4 +20,5 @@ def paper_optimiser(
         FLOOR, learning_rate, min(warmup, max(steps - 1, 0)), max(steps, 1), FLOOR
     )
     adamw = optax.adamw(schedule, *BETAS, weight_decay=weight_decay)
-    return optax.chain(optax.clip_by_global_norm(clip), adamw)
+    # One vector of all weights instead of dozens of arrays is traced in a fraction of the time.
+    return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), adamw))

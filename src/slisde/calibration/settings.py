@@ -22,6 +22,8 @@ class TrainSettings:
         ema: decay of the averaged weights that are returned, or None for the last ones.
         antithetic: draw paths in mirrored pairs.
         unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
+        memory: decay of the averaged errors that stand in the gradient for those of the step's own
+            paths, or None; see `remembered_loss`.
         temperature: width of the sigmoid that stands for an indicator.
         straight_through: keep the indicator's value and take the sigmoid's gradient only.
         conditional: take expectations given the latent paths where the model knows them.
@@ -41,6 +43,7 @@ class TrainSettings:
     ema: float | None = None
     antithetic: bool = False
     unbiased: bool = False
+    memory: float | None = None
     temperature: float = 0.05
     straight_through: bool = False
     conditional: bool = True
@@ -60,8 +63,10 @@ class TrainSettings:
                 raise ArgumentError(
                     name, getattr(self, name), "must be positive", "at 0 there is no gradient"
                 )
-        if self.ema is not None and not 0.0 <= self.ema < 1.0:
-            raise ArgumentError("ema", self.ema, "must be in [0, 1)", "at 1 nothing is averaged in")
+        for name in ("ema", "memory"):
+            decay = getattr(self, name)
+            if decay is not None and not 0.0 <= decay < 1.0:
+                raise ArgumentError(name, decay, "must be in [0, 1)", "at 1 nothing is averaged in")
         if self.patience is not None:
             self._check("patience", at_least=1, reason="it counts validations")
             if not self.validate_every:

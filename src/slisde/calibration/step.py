@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from slisde.calibration.loss import plain_loss, unbiased_loss
+from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, with_slope_of
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
@@ -33,6 +33,14 @@ class TrainState(eqx.Module):
     step: Int[Array, ""]
     skipped: Int[Array, ""]
     best: Best | None
+    memory: "Memory | None"
+
+
+class Memory(eqx.Module):
+    """Errors averaged over steps, and the weights that the last of them were seen with."""
+
+    errors: Float[Array, " target"]
+    weights: PyTree
 
 
 class StepReport(eqx.Module):
@@ -46,13 +54,15 @@ class StepReport(eqx.Module):
 Step = Callable[[TrainState], tuple[TrainState, StepReport]]
 
 
-def start(model: AbstractPathModel, settings: TrainSettings) -> TrainState:
+def start(model: AbstractPathModel, problem: Problem, settings: TrainSettings) -> TrainState:
     """Return the state before the first step."""
     weights = eqx.filter(model, eqx.is_inexact_array)
     optimiser = _optimiser(settings).init(weights)
     zero = jnp.zeros((), jnp.int32)
     best = None if settings.patience is None else Best.nothing_yet(weights)
-    return TrainState(weights, weights, optimiser, zero, zero, best)
+    errors = jnp.zeros(np.flatnonzero(_training_weights(model, problem)).size)
+    memory = None if settings.memory is None else Memory(errors, weights)
+    return TrainState(weights, weights, optimiser, zero, zero, best, memory)
 
 
 def fitted(
@@ -86,35 +96,54 @@ def make_step(
     """Return the training step of a run; step k draws its paths from `fold_in(key, k)`."""
     static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
     smoothing = Smoothing(settings.temperature, settings.straight_through)
-    evaluator, times = problem.evaluator(smoothing), jnp.asarray(grid.times)
-    values = jnp.asarray(problem.values, times.dtype)
-    target_weights = jnp.asarray(_training_weights(model, problem), times.dtype)
+    times, every = jnp.asarray(grid.times), _training_weights(model, problem)
+    fitted = np.flatnonzero(every)
+    evaluator = problem.evaluator(smoothing, fitted.tolist())
+    values = jnp.asarray(problem.values[fitted], times.dtype)
+    target_weights = jnp.asarray(every[fitted], times.dtype)
     objective = unbiased_loss if settings.unbiased else plain_loss
     optimiser = _optimiser(settings)
 
-    def loss(weights, paths, key):
-        sampled = eqx.combine(weights, static)
-        batch = simulate(sampled, grid, paths, antithetic=settings.antithetic, key=key)
-        batch = batch if settings.conditional else drawn(batch)
-        data = objective(evaluator(batch, times), values, target_weights)
-        return data + sum(penalty(sampled, drawn(batch)) for penalty in penalties)
+    def draw(weights, paths, key):
+        batch = simulate(
+            eqx.combine(weights, static), grid, paths, antithetic=settings.antithetic, key=key
+        )
+        return batch if settings.conditional else drawn(batch)
+
+    def loss(weights, state, paths, key):
+        batch = draw(weights, paths, key)
+        samples = evaluator(batch, times)
+        data, errors = objective(samples, values, target_weights), None
+        if state.memory is not None and settings.memory is not None:
+            # What the same paths say about the weights before tells how the errors have moved.
+            before = evaluator(draw(state.memory.weights, paths, key), times)
+            share = jnp.where(state.step > 0, settings.memory, 0.0)
+            kept = share * (state.memory.errors - (jnp.mean(before, axis=0) - values))
+            errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - values + kept)
+            data = with_slope_of(data, remembered_loss(samples, errors, target_weights))
+        extra = sum(penalty(eqx.combine(weights, static), drawn(batch)) for penalty in penalties)
+        return data + extra, errors
 
     @partial(jax.jit, static_argnums=1)
     def step(state: TrainState, paths: int) -> tuple[TrainState, StepReport]:
-        draw = jax.random.fold_in(key, state.step)
-        value, gradient = jax.value_and_grad(loss)(state.weights, paths, draw)
+        key_now = jax.random.fold_in(key, state.step)
+        differentiate = jax.value_and_grad(loss, has_aux=True)
+        (value, errors), gradient = differentiate(state.weights, state, paths, key_now)
         norm = optax.tree.norm(gradient)
         finite = jnp.isfinite(value) & jnp.isfinite(norm)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
         weights = eqx.apply_updates(state.weights, updates)
-        changed = (weights, _averaged(state, weights, settings.ema), optimiser_state)
-        before = (state.weights, state.average, state.optimiser)
+        memory = None if errors is None else Memory(errors, state.weights)
+        changed = (weights, _averaged(state, weights, settings.ema), optimiser_state, memory)
+        before = (state.weights, state.average, state.optimiser, state.memory)
         # A step with a non-finite loss or gradient leaves everything as it was, but is counted.
-        weights, average, optimiser_state = jax.tree.map(
+        weights, average, optimiser_state, memory = jax.tree.map(
             lambda new, old: jnp.where(finite, new, old), changed, before
         )
         skipped = state.skipped + jnp.where(finite, 0, 1)
-        state = TrainState(weights, average, optimiser_state, state.step + 1, skipped, state.best)
+        state = TrainState(
+            weights, average, optimiser_state, state.step + 1, skipped, state.best, memory
+        )
         return state, StepReport(value, norm, finite)
 
     return lambda state: step(state, settings.paths_at(int(state.step)))

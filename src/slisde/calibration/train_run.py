@@ -42,8 +42,8 @@ def train_run(
     """
     if checkpoint_seconds is None:
         checkpoint_seconds = _checkpoint_seconds()
-    state = run.latest_state(eqx.filter_eval_shape(start, model, settings))
-    state = start(model, settings) if state is None else state
+    state = run.latest_state(eqx.filter_eval_shape(start, model, problem, settings))
+    state = start(model, problem, settings) if state is None else state
     steps = train(model, problem, grid, settings, penalties=penalties, state=state, key=key)
     if not is_writer():  # the process that writes is at the same step and keeps the same state
         for progress in steps:

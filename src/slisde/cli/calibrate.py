@@ -31,7 +31,7 @@ LABELS = {
 
 def calibrate(
     problem: Annotated[
-        str | None, typer.Argument(help="demo (default), toy, or a problem.toml.")
+        str | None, typer.Argument(help="demo (default), toy, a problem.toml, or a file of quotes.")
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Run directory. [default: runs/PROBLEM]")
@@ -77,10 +77,11 @@ def calibrate(
     root = Path(out) if out is not None else RUNS / Path(problem or "demo").stem
     run = RunDirectory(root)
     if resume and run.exists:
-        loaded = None
-        check_same(read_config(run), file, overrides, named(preset) if preset else None)
+        loaded, kept = None, read_config(run)
+        check_same(kept, file, overrides, named(preset, kept.problem.source) if preset else None)
     else:
-        loaded = load(file, overrides, named(preset or DEFAULT))
+        source = load(file, overrides).problem.source
+        loaded = load(file, overrides, named(preset or DEFAULT, source))
     begun = time.monotonic()
     join_processes()
     fitted = _fit(run, loaded, progress)

@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from slisde.calibration.estimate import Estimate
+from slisde.calibration.smile_fit import market_quotes
 from slisde.experiments.job import FittedRun
 from slisde.experiments.machine import describe
+from slisde.experiments.market_law import market_law
 from slisde.experiments.sampling import simulate_run
+from slisde.experiments.sources import is_quotes
 from slisde.experiments.truth import exotics
 from slisde.report.content import Comparison, ReportContent
 
@@ -21,6 +24,11 @@ def report_content(
     """Gather what the report of a fitted run shows."""
     config = fitted.config
     comparisons = [Comparison(*exotic) for exotic in exotics(fitted, report)]
+    quotes = market_quotes(fitted.problem)
+    laws = []
+    if quotes is not None:
+        report("pricing smiles and densities")
+        laws = market_law(fitted, quotes)
     report("drawing paths")
     paths = simulate_run(fitted, SHOWN_PATHS)
     return ReportContent(
@@ -32,6 +40,8 @@ def report_content(
         terminal=paths[:, -1],
         noise_floor=result.noise_floor(config.train.paths),
         comparisons=[each for each in comparisons if np.isfinite(each.fitted)],
+        laws=laws,
+        convention=config.problem.convention if is_quotes(config.problem.source) else "",
         facts=_pairs(config.model_dump()),
         versions={key: _text(value) for key, value in describe().items()},
         run=fitted.run.root.name,

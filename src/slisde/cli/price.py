@@ -2,11 +2,15 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slisde.cli.estimator import Choice, chosen
 from slisde.cli.output import Json, Progress, Run, Seed, counting, show
+
+if TYPE_CHECKING:
+    from slisde.experiments.pricing import Measured, PricedPayoff
 
 
 def price(
@@ -15,31 +19,57 @@ def price(
         list[str], typer.Argument(metavar="PAYOFF…", help='As in "call(strike=1, maturity=0.5)".')
     ],
     paths: Annotated[int, typer.Option(help="Fresh paths.", min=1)] = 65_536,
+    estimator: Choice = "conditional",
     seed: Seed = None,
     json: Json = False,
     progress: Progress = False,
 ) -> None:
     """Show the expectation of payoffs under a fitted model, with standard errors.
 
+    Beside it stand the delta, the derivative in the start of the path when all of it moves in
+    proportion, and for calls and puts on a fitted chain of options the implied volatility.
+
     Example: slisde price runs/demo "asian_call(strike=1.0, maturity=0.5)"
     """
     from slisde.experiments.job import open_run
-    from slisde.experiments.pricing import price_run
+    from slisde.experiments.pricing import price_payoffs
     from slisde.functionals.text import read_functional
 
     functionals = [read_functional(text) for text in payoffs]
     fitted = open_run(Path(run))
     with counting(progress, "pricing") as report:
-        result = price_run(fitted, functionals, paths, seed=seed, report=report)
-    rows = [
-        {"payoff": text, "price": float(mean), "standard_error": float(error)}
-        for text, mean, error in zip(payoffs, result.mean, result.standard_error, strict=True)
-    ]
+        priced, count = price_payoffs(
+            fitted, functionals, paths, estimator=chosen(estimator), seed=seed, report=report
+        )
     if json:
-        show({"prices": rows, "paths": result.paths}, as_json=True)
+        rows = [_row(text, each) for text, each in zip(payoffs, priced, strict=True)]
+        show({"prices": rows, "paths": count, "estimator": estimator}, as_json=True)
         return
     width = max(len(text) for text in payoffs)
-    for row in rows:
-        print(f"{row['payoff']:<{width}}  {row['price']:.6f} ± {row['standard_error']:.1g}")
-    if any(math.isnan(row["price"]) for row in rows):
+    for text, each in zip(payoffs, priced, strict=True):
+        parts = [f"{text:<{width}}", _shown(each.price, 6)]
+        parts.append("no delta" if each.delta is None else f"delta {_shown(each.delta, 4)}")
+        if each.volatility is not None:
+            parts.append(f"vol {_shown(each.volatility, 4)}")
+        print("  ".join(parts))
+    for reason in dict.fromkeys(each.no_delta for each in priced if each.no_delta):
+        print(f"no delta: {reason}.")
+    if any(math.isnan(each.price.value) for each in priced):
         print("nan: some paths have no such value; a realised variance needs positive paths.")
+
+
+def _row(payoff: str, priced: "PricedPayoff") -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "payoff": payoff,
+        "price": priced.price.value,
+        "standard_error": priced.price.standard_error,
+    }
+    for name, number in (("delta", priced.delta), ("implied_vol", priced.volatility)):
+        row[name] = None if number is None else number.value
+        row[f"{name}_standard_error"] = None if number is None else number.standard_error
+    row["no_delta"] = priced.no_delta
+    return row
+
+
+def _shown(number: "Measured", decimals: int) -> str:
+    return f"{number.value:.{decimals}f} ± {number.standard_error:.1g}"

@@ -66,6 +66,7 @@ class TrainConfig(Section):
     ema: float | None = TrainSettings.ema
     antithetic: bool = TrainSettings.antithetic
     unbiased: bool = TrainSettings.unbiased
+    memory: float | None = TrainSettings.memory
     temperature: float = TrainSettings.temperature
     straight_through: bool = TrainSettings.straight_through
     conditional: bool = TrainSettings.conditional
@@ -92,6 +93,7 @@ class ProblemConfig(Section):
     rates: list[float] | None = None
     root: str | None = None
     expiries: list[str] | None = None
+    hold_out: bool = True
 
 
 class PenaltyConfig(Section):

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from slisde.calibration.estimate import BATCHES, Estimate, estimate
+from slisde.calibration.estimator import Estimator
+from slisde.calibration.smile_fit import SmileFit, smile_fit
 from slisde.errors import ArgumentError
 from slisde.experiments.job import FittedRun
 from slisde.flow.grid import TimeGrid
@@ -25,12 +27,22 @@ def sample(
     grid: TimeGrid,
     paths: int,
     *,
+    estimator: Estimator = Estimator.CONDITIONAL,
     report: Callable[[int, int], None] | None = None,
     key: PRNGKeyArray,
 ) -> Estimate:
     """Return estimates over at least `paths` paths, in batches that fit into memory."""
     whole, batches = whole_batches(paths)
-    return estimate(model, problem, grid, whole, batches=batches, report=report, key=key)
+    return estimate(
+        model,
+        problem,
+        grid,
+        whole,
+        batches=batches,
+        estimator=estimator,
+        report=report,
+        key=key,
+    )
 
 
 def whole_batches(paths: int) -> tuple[int, int]:
@@ -45,17 +57,29 @@ def evaluate_run(
     fitted: FittedRun,
     paths: int = PATHS,
     *,
+    estimator: Estimator = Estimator.CONDITIONAL,
     seed: int | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> tuple[Estimate, dict[str, Any]]:
     """Return estimates of a fitted run on fresh paths, and what is said of them."""
     key = fitted.keys.metrics if seed is None else jax.random.key(seed)
-    result = sample(fitted.model, fitted.problem, fitted.grid, paths, report=report, key=key)
+    result = sample(
+        fitted.model,
+        fitted.problem,
+        fitted.grid,
+        paths,
+        estimator=estimator,
+        report=report,
+        key=key,
+    )
     return result, summary(result)
 
 
 def summary(result: Estimate) -> dict[str, Any]:
-    """Return losses with their errors, the noise floor, and the errors of every group."""
+    """Return losses with their errors, the noise floor, and the errors of every group.
+
+    Problems in units of the forward also have errors in vol points and the arbitrage of the fit.
+    """
     problem = result.problem
     debiased, debiased_error = result.debiased_loss()
     values: dict[str, Any] = {
@@ -75,8 +99,36 @@ def summary(result: Estimate) -> dict[str, Any]:
             "held_out_debiased_loss_se": held_out_error,
             "held_out_noise_floor": result.noise_floor(held_out=True),
         }
+    fit = smile_fit(result)
+    if fit is not None:
+        values |= {"implied_vol": _implied_vol(fit), "arbitrage": _arbitrage(fit)}
     values["groups"] = {group: _group(result, group) for group in problem.groups}
     return values
+
+
+def _implied_vol(fit: SmileFit) -> dict[str, Any]:
+    expiries = [{"maturity": each, **_scores(fit, each)} for each in fit.maturities]
+    return {**_scores(fit, None), "expiries": expiries}
+
+
+def _scores(fit: SmileFit, maturity: float | None) -> dict[str, Any]:
+    values = {}
+    for name, held_out in (("fitted", False), ("held_out", True)):
+        score = fit.of(maturity, held_out=held_out)
+        if score is not None:
+            values[name] = {
+                "rmse": score.rmse,
+                "noise": fit.noise_of(maturity, held_out=held_out),
+                "inside": score.inside,
+                "quotes": score.quotes,
+            }
+    return values
+
+
+def _arbitrage(fit: SmileFit) -> dict[str, Any]:
+    arbitrage = fit.arbitrage
+    counts = {kind.value: count for kind, count in arbitrage.found.items()}
+    return {**counts, "checked": arbitrage.checked, "largest": arbitrage.largest}
 
 
 def _group(result: Estimate, group: str) -> dict[str, Any]:

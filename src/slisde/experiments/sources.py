@@ -66,6 +66,7 @@ def _surface(config: ProblemConfig, report: Report) -> Problem:
         root=config.root,
         expiries=None if expiries is None else [_day("expiries", text) for text in expiries],
         spot=config.spot,
+        hold_out=config.hold_out,
     )
 
 
@@ -73,7 +74,9 @@ def _check_no_quote_keys(config: ProblemConfig) -> None:
     """Raise where a key for quotes would be ignored."""
     for name, value in config.model_dump(exclude={"source"}).items():
         if value != ProblemConfig.model_fields[name].default:
-            raise ConfigError(f"[problem] `{name}` is for files of quotes, not for {config.source}.")
+            raise ConfigError(
+                f"[problem] `{name}` is for files of quotes, not for {config.source}."
+            )
 
 
 def _day(name: str, text: str | None) -> Any:

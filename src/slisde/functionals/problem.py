@@ -1,6 +1,6 @@
 """A calibration problem: functionals, prescribed values, weights and groups (paper: eq:calib-loss)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -94,25 +94,64 @@ class Problem:
             weights[members] = share * own / members.sum()
         return weights
 
-    def evaluator(self, smoothing: Smoothing | None = None) -> "Evaluator":
-        """Return the function from paths to the values of all functionals, smoothed for training."""
-        functionals = [target.functional for target in self.targets]
+    def evaluator(
+        self, smoothing: Smoothing | None = None, only: Sequence[int] | None = None
+    ) -> "Evaluator":
+        """Return the function from paths to the functionals' values.
+
+        Args:
+            smoothing: what stands for indicators in training.
+            only: positions of the targets that are wanted, all by default.
+        """
+        chosen = range(len(self.targets)) if only is None else only
+        functionals = [self.targets[index].functional for index in chosen]
         if smoothing is not None:
             functionals = [functional.smooth(smoothing) for functional in functionals]
         return Evaluator(functionals)
 
 
-class Evaluator(eqx.Module):
-    """Evaluates many functionals on many paths, those of one kind together."""
+class Alike(eqx.Module):
+    """Functionals of one kind and maturity, evaluated as one.
 
-    kinds: list[AbstractFunctional]
+    Numbers that all of them share stay single, so that a path is looked up once per maturity and not
+    once per strike, and its gradient is added up there.
+    """
+
+    functional: AbstractFunctional
+    axes: AbstractFunctional = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+
+    def __init__(self, functionals: Sequence[AbstractFunctional]):
+        self.size = len(functionals)
+        self.axes = jax.tree.map(
+            lambda *leaves: None if len({float(leaf) for leaf in leaves}) == 1 else 0, *functionals
+        )
+        self.functional = jax.tree.map(
+            lambda *leaves: jnp.asarray(
+                leaves[0] if len({float(leaf) for leaf in leaves}) == 1 else leaves, dtype=float
+            ),
+            *functionals,
+        )
+
+    def __call__(
+        self, value: Callable[[AbstractFunctional], Float[Array, ""]]
+    ) -> Float[Array, " functional"]:
+        """Return a number for each of the functionals."""
+        return jax.vmap(value, in_axes=(self.axes,), axis_size=self.size)(self.functional)
+
+
+class Evaluator(eqx.Module):
+    """Evaluates many functionals on many paths, those that are alike together."""
+
+    groups: list[Alike]
     order: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(self, functionals: Sequence[AbstractFunctional]):
         members: dict[Any, list[int]] = {}
         for index, functional in enumerate(functionals):
-            members.setdefault(_kind(functional), []).append(index)
-        self.kinds = [_stack([functionals[i] for i in indices]) for indices in members.values()]
+            kind = (jax.tree.structure(functional), float(functional.maturity))
+            members.setdefault(kind, []).append(index)
+        self.groups = [Alike([functionals[i] for i in indices]) for indices in members.values()]
         self.order = tuple(np.argsort(np.concatenate(list(members.values()))).tolist())
 
     def __call__(
@@ -136,14 +175,4 @@ class Evaluator(eqx.Module):
                 return functional.expected(view)
             return functional.expected(view) - hedge.hedge(functional, view)
 
-        parts = [jax.vmap(value)(kind) for kind in self.kinds]
-        return jnp.concatenate(parts)[np.array(self.order)]
-
-
-def _kind(functional: AbstractFunctional) -> Any:
-    """Return what functionals must share to be evaluated as one: class and static fields."""
-    return jax.tree.structure(functional)
-
-
-def _stack(functionals: Sequence[AbstractFunctional]) -> AbstractFunctional:
-    return jax.tree.map(lambda *leaves: jnp.asarray(leaves, dtype=float), *functionals)
+        return jnp.concatenate([group(value) for group in self.groups])[np.array(self.order)]

@@ -234,7 +234,7 @@ class SLiSDE(AbstractPathModel):
         )
         if isinstance(self.readout, LinearReadout):
             return self.readout.observe(values)
-        mixture = self.readout(values, grid.dt, drivers.last, drivers.mixing)
+        mixture = self.readout(values, grid, drivers.last, drivers.mixing)
         return mixture if self.readout.mixing else mixture.values
 
     def gather(self, sample: Sample) -> Sample:

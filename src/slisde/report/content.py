@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from slisde.calibration.estimate import Estimate
+from slisde.calibration.smile_fit import ExpiryLaw
 from slisde.functionals.problem import Problem
 
 
@@ -35,6 +36,8 @@ class ReportContent:
         terminal: values of Y at the problem's horizon.
         noise_floor: the loss that noise alone gives a training batch, where known.
         comparisons: prices that were never fitted, beside the truth.
+        laws: the law at every expiry of a problem in units of the forward.
+        convention: how quotes were made a problem, where they were.
         facts: the configuration, as pairs to print.
         versions: what ran it, as pairs to print.
         run: the name of the run.
@@ -49,6 +52,8 @@ class ReportContent:
     terminal: Float[np.ndarray, " sample"]
     noise_floor: float | None = None
     comparisons: Sequence[Comparison] = ()
+    laws: Sequence[ExpiryLaw] = ()
+    convention: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     run: str = ""

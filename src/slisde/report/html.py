@@ -12,41 +12,57 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from slisde.calibration.smile_fit import SmileFit, smile_fit
 from slisde.files import write_whole
+from slisde.functionals.terminal import Call, Forward, Put
 from slisde.report import notation, palette
 from slisde.report.content import ReportContent
 from slisde.report.figures.comparison import comparison
+from slisde.report.figures.densities import densities
 from slisde.report.figures.fit import fit
 from slisde.report.figures.overview import overview
 from slisde.report.figures.paths import paths
+from slisde.report.figures.smile import smile
 from slisde.report.figures.style import maturity_colours
 from slisde.report.figures.terminal import terminal
 from slisde.report.figures.training import training
 from slisde.report.summary import WITHIN, Summary, summarise
-from slisde.report.verdict import judge, key_figures
+from slisde.report.verdict import judge, key_figures, remark
 
 WORST = 8
 """Targets in each table of the worst."""
+
+DAYS = 365
+"""Days of a year."""
 
 
 def render(content: ReportContent) -> str:
     """Return the report as one HTML document."""
     summary = summarise(content.estimate)
+    smiles = smile_fit(content.estimate)
     colours = maturity_colours(content.problem)
-    drawn = draw(content, summary)
+    drawn = draw(content, summary, smiles)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.globals.update(
         short=notation.short,
         measured=notation.measured,
         plus_minus=notation.plus_minus,
         percent=notation.percent,
+        days=lambda maturity: round(DAYS * maturity),
     )
     scripts = [_script(get_plotlyjs()), _script(_read("report.js"))]
     return environment.from_string(_read("template.html")).render(
         content=content,
         summary=summary,
-        verdict=judge(summary, content.noise_floor),
-        key_figures=key_figures(summary, content.noise_floor),
+        smiles=smiles,
+        remark=remark(smiles, content.convention),
+        fitted_groups={
+            name: group
+            for i, group in enumerate(content.problem.groups)
+            if (name := f"fit-{i}") in drawn
+        },
+        verdict=judge(summary, content.noise_floor, smiles),
+        key_figures=key_figures(summary, content.noise_floor, smiles),
         validated=any(entry.get("validation") is not None for entry in content.history),
         within=WITHIN,
         unit=notation.common_unit(row.mean_error for row in summary.groups),
@@ -69,18 +85,41 @@ def write_report(path: Path, content: ReportContent) -> None:
     write_whole(path, render(content).encode("utf-8", "replace"))
 
 
-def draw(content: ReportContent, summary: Summary) -> dict[str, go.Figure]:
+def draw(content: ReportContent, summary: Summary, smiles: SmileFit | None) -> dict[str, go.Figure]:
     """Return the figures that can be drawn, by the name of their place on the page."""
     problem = content.problem
     figures = {
         "overview": overview(problem, summary),
-        **{f"fit-{i}": fit(problem, summary, group) for i, group in enumerate(problem.groups)},
+        **_smiles(content, smiles),
+        **{
+            f"fit-{i}": fit(problem, summary, group)
+            for i, group in enumerate(problem.groups)
+            if smiles is None or not _in_smiles(content, group)
+        },
         "training": training(content),
         "paths": paths(content),
-        "terminal": terminal(content),
+        "densities": densities(content),
+        "terminal": None if content.laws else terminal(content),
         "comparison": comparison(content),
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _smiles(content: ReportContent, smiles: SmileFit | None) -> dict[str, go.Figure]:
+    if smiles is None:
+        return {}
+    colours = maturity_colours(content.problem)
+    laws = {law.maturity: law for law in content.laws}
+    return {
+        f"smile-{i}": smile(smiles, laws.get(maturity), maturity, colours[maturity])
+        for i, maturity in enumerate(smiles.maturities)
+    }
+
+
+def _in_smiles(content: ReportContent, group: str) -> bool:
+    """Return whether the smiles, and the table of groups for forwards, say all about a group."""
+    members = [target for target in content.problem.targets if target.group == group]
+    return all(isinstance(target.functional, Call | Put | Forward) for target in members)
 
 
 def _data(value: object) -> Markup:

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from slisde.calibration.smile_fit import SmileFit
+from slisde.data.model_arbitrage import NOISE
 from slisde.report.notation import percent, plus_minus, short
 from slisde.report.summary import WITHIN, Summary
 
@@ -40,16 +42,18 @@ class Figure:
     note: str
 
 
-def judge(summary: Summary, noise_floor: float | None) -> Verdict:
+def judge(summary: Summary, noise_floor: float | None, smiles: SmileFit | None = None) -> Verdict:
     """Return the verdict on a fit.
 
     Args:
         summary: the numbers.
         noise_floor: the loss that noise alone gives a training batch, where known.
+        smiles: the fit in volatilities, of a problem that has them.
     """
     tone, headline = _headline(summary, noise_floor)
     sentences = [
         _misfit(summary, noise_floor),
+        _volatilities(smiles),
         _quotes(summary),
         _held_out(summary),
         _unscored(summary),
@@ -57,7 +61,9 @@ def judge(summary: Summary, noise_floor: float | None) -> Verdict:
     return Verdict(tone, headline, [sentence for sentence in sentences if sentence])
 
 
-def key_figures(summary: Summary, noise_floor: float | None) -> list[Figure]:
+def key_figures(
+    summary: Summary, noise_floor: float | None, smiles: SmileFit | None = None
+) -> list[Figure]:
     """Return the numbers of the header, those first that decide."""
     value, error = summary.misfit
     everything = summary.everything
@@ -67,11 +73,47 @@ def key_figures(summary: Summary, noise_floor: float | None) -> list[Figure]:
     figures = [
         Figure("Inside bid–ask", percent(inside.value), f"{inside.count} of {inside.total} quotes"),
         Figure("Within 2 s.e.", percent(within.value), f"{within.count} of {within.total} targets"),
-        Figure("Mean absolute error", short(everything.mean_error), held_out),
+        Figure("Mean absolute error", short(everything.mean_error), held_out)
+        if smiles is None
+        else _volatility(smiles),
         Figure("Debiased loss", plus_minus(value, error), floor),
         Figure("Loss", short(summary.loss), f"{short(summary.noise, 2)} from noise alone"),
     ]
     return figures if inside.total else figures[1:]
+
+
+def remark(smiles: SmileFit | None, convention: str) -> str:
+    """Return what is said under the smiles: the convention, and the arbitrage of the fit."""
+    if smiles is None:
+        return ""
+    name = f"Convention {convention}: " if convention else ""
+    units = f"{name}strikes and undiscounted prices are in units of the forward. "
+    arbitrage = smiles.arbitrage
+    if not arbitrage.count:
+        return units + (
+            f"The fitted surface has no static arbitrage: none of {arbitrage.checked:,} "
+            "combinations of prices breaks monotonicity, convexity or the order of expiries "
+            f"by more than {NOISE:g} standard errors."
+        )
+    counts = ", ".join(f"{kind} {count}" for kind, count in arbitrage.found.items())
+    return units + (
+        f"The fitted surface has static arbitrage beyond {NOISE:g} standard errors in "
+        f"{arbitrage.count:,} of {arbitrage.checked:,} combinations of prices ({counts}); "
+        f"the largest is worth {short(arbitrage.largest, 2)} forwards."
+    )
+
+
+def _volatility(smiles: SmileFit) -> Figure:
+    fitted, held_out = (smiles.of(None, held_out=choice) for choice in (False, True))
+    if held_out is None or fitted is None:
+        only = fitted or held_out
+        value = math.nan if only is None else only.rmse
+        return Figure("Implied volatility", f"{short(value)} points", "root mean squared error")
+    return Figure(
+        "Implied volatility, held out",
+        f"{short(held_out.rmse)} points",
+        f"root mean squared error; fitted {short(fitted.rmse)}",
+    )
 
 
 def _headline(summary: Summary, noise_floor: float | None) -> tuple[Tone, str]:
@@ -113,6 +155,17 @@ def _misfit(summary: Summary, noise_floor: float | None) -> str:
             "loss of a training batch"
         )
     return sentence + "."
+
+
+def _volatilities(smiles: SmileFit | None) -> str:
+    fitted = None if smiles is None else smiles.of(None, held_out=False)
+    if smiles is None or fitted is None or not math.isfinite(fitted.rmse):
+        return ""
+    noise = smiles.noise_of(None, held_out=False)
+    return (
+        f"Implied volatilities are off by {short(fitted.rmse, 2)} vol points, "
+        f"of which noise alone makes {short(noise, 2)}."
+    )
 
 
 def _quotes(summary: Summary) -> str:

@@ -25,8 +25,8 @@ from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward, Put
 
 MONEYNESS = (0.60, 1.35)
-VEGA_FLOOR = 3e-4
-"""Smallest vega, in units of the forward for a volatility of one: a vol point is worth 3e-6 there."""
+VEGA_FLOOR = 3e-3
+"""Smallest vega, in units of the forward for a volatility of one: a vol point is worth 3e-5 there."""
 SPREAD_FLOOR = 1e-5
 """Smallest half-spread, in units of the forward."""
 
@@ -49,8 +49,9 @@ def market_problem(
     moneyness: tuple[float, float] = MONEYNESS,
     weighting: Weighting = Weighting.VEGA,
     floor: float | None = None,
+    hold_out: bool = True,
 ) -> Problem:
-    """Return the problem of fitting a chain's smiles, every fourth strike of an expiry held out.
+    """Return the problem of fitting a chain's smiles.
 
     A target has the weight (100/max(vega, floor))², so that its weighted squared error is that of the
     implied volatility in vol points, or 1/max(half-spread, floor)². The forward of an expiry weighs
@@ -63,7 +64,8 @@ def market_problem(
         expiries: the expiries; up to six between a month and a year if absent.
         moneyness: lowest and highest K/S_0, or K/F where the chain has no spot.
         weighting: vega or spread.
-        floor: 3e-4 for a vega and 1e-5 for a half-spread if absent, in units of the forward.
+        floor: 3e-3 for a vega and 1e-5 for a half-spread if absent, in units of the forward.
+        hold_out: whether every fourth strike is held out; every quote is fitted otherwise.
     """
     low, high = moneyness
     if not 0.0 < low < high:
@@ -74,7 +76,7 @@ def market_problem(
         _quotes(chain, out_of_the_money(chain, part), moneyness)
         for part in choose_slices(chain, choose_root(chain, root), expiries)
     ]
-    held_out = [every_fourth(part.strike.size, turn) for turn, part in enumerate(slices)]
+    held_out = [every_fourth(part.strike.size, turn) & hold_out for turn, part in enumerate(slices)]
     weights = _weights(chain, slices, weighting, floor)
     targets: list[Target] = []
     for part, held, raw in zip(slices, held_out, weights, strict=True):

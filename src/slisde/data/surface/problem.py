@@ -19,6 +19,7 @@ def surface_problem(
     root: str | None = None,
     expiries: Sequence[date] | None = None,
     spot: float | None = None,
+    hold_out: bool = True,
 ) -> Problem:
     """Return the problem of a chain by one of the conventions, all other settings at their defaults.
 
@@ -28,9 +29,12 @@ def surface_problem(
         root: the product; the one with the shortest name if absent.
         expiries: the expiries; some up to about a year if absent, those of the paper as published.
         spot: S_0, where the convention is in units of it and the chain does not have it.
+        hold_out: whether every fourth strike is held out; the paper's conventions always do it.
     """
     if convention is Convention.MARKET:
-        return market_problem(chain, root=root, expiries=expiries)
+        return market_problem(chain, root=root, expiries=expiries, hold_out=hold_out)
+    if not hold_out:
+        raise ProblemError(f"the convention `{convention}` always holds strikes out.")
     if convention is Convention.PAPER:
         return paper_problem(chain, spot=spot, root=root, expiries=expiries)
     if expiries is not None:

@@ -5,12 +5,24 @@ import plotly.graph_objects as go
 
 from slisde.functionals.problem import Problem
 from slisde.report.figures.hover import hover
-from slisde.report.figures.style import axis, blank, maturity_colours, row_label, rows_axis
+from slisde.report.figures.style import (
+    axis,
+    beyond,
+    blank,
+    edge,
+    maturity_colours,
+    row_label,
+    rows_axis,
+    symbols,
+)
 from slisde.report.palette import OUTER_BAND
 from slisde.report.summary import WITHIN, Summary
 
 ROW = 54
 """Height of a group's row in pixels."""
+
+LEAST = 4.0
+"""Standard errors that the axis shows at least."""
 
 
 def overview(problem: Problem, summary: Summary) -> go.Figure | None:
@@ -20,7 +32,7 @@ def overview(problem: Problem, summary: Summary) -> go.Figure | None:
         return None
     groups = problem.groups
     figure = blank(ROW * len(groups) + 70, left=8, right=8)
-    edge = _edge(z)
+    end = edge(z, LEAST)
     figure.add_vrect(-WITHIN, WITHIN, fillcolor=OUTER_BAND.light, line_width=0, layer="below")
     for row, group in enumerate(groups):
         row_label(figure, row, group)
@@ -35,7 +47,7 @@ def overview(problem: Problem, summary: Summary) -> go.Figure | None:
         shift = 0.1 + 0.3 * (order[maturity] / max(len(order) - 1, 1) - 0.5)
         targets = [problem.targets[index] for index in chosen]
         figure.add_scatter(
-            x=np.clip(z[chosen], -edge, edge),
+            x=np.clip(z[chosen], -end, end),
             y=[groups.index(target.group) + shift for target in targets],
             mode="markers",
             marker={
@@ -43,28 +55,18 @@ def overview(problem: Problem, summary: Summary) -> go.Figure | None:
                 "size": 7,
                 "line": {"width": 1.5, "color": colour.light},
                 "symbol": [
-                    _symbol(float(z[i]), edge, target.held_out)
-                    for i, target in zip(chosen, targets, strict=True)
+                    beyond(float(z[i]), end, symbol, ("left", "right"))
+                    for i, symbol in zip(
+                        chosen, symbols([t.held_out for t in targets]), strict=True
+                    )
                 ],
             },
             text=[hover(summary.rows[index]) for index in chosen],
             hovertemplate="%{text}<extra></extra>",
         )
-    limit = 1.06 * edge
+    limit = 1.06 * end
     figure.update_layout(
         xaxis=axis(title="z = (model − target) / standard error", range=[-limit, limit]),
         yaxis=rows_axis(len(groups)),
     )
     return figure
-
-
-def _edge(z: np.ndarray) -> float:
-    """Return where the axis ends: far enough for nearly all, so that one outlier hides nothing."""
-    size = np.abs(z[np.isfinite(z)])
-    return float(max(4.0, min(size.max(), 2.0 * np.quantile(size, 0.9))))
-
-
-def _symbol(z: float, edge: float, held_out: bool) -> str:
-    if abs(z) > edge:
-        return "triangle-right" if z > 0 else "triangle-left"
-    return "diamond-open" if held_out else "circle"

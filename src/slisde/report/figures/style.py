@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from slisde.functionals.problem import Problem
@@ -109,3 +110,24 @@ def maturity_colours(problem: Problem) -> dict[float, Colour]:
 def symbols(held_out: Sequence[bool]) -> list[str]:
     """Return a disc for a fitted and an open diamond for a held-out target."""
     return ["diamond-open" if out else "circle" for out in held_out]
+
+
+def edge(numbers: np.ndarray, least: float, stretch: float = 2.0) -> float:
+    """Return where an axis around zero ends, so that one number far out hides no other.
+
+    Args:
+        numbers: what is drawn.
+        least: the axis reaches at least this far.
+        stretch: and at most this many times the ninth decile of the numbers' sizes.
+    """
+    size = np.abs(numbers[np.isfinite(numbers)])
+    if not size.size:
+        return least
+    return float(max(least, min(size.max(), stretch * np.quantile(size, 0.9))))
+
+
+def beyond(number: float, end: float, symbol: str, side: tuple[str, str]) -> str:
+    """Return the symbol of a number, or a triangle where it lies below or above the axis."""
+    if abs(number) <= end:
+        return symbol
+    return f"triangle-{side[number > 0.0]}"
