@@ -9,6 +9,7 @@ import pytest
 from slisde import Evaluation, NoiseType, SLiSDE, Stacking, TimeGrid
 from slisde.errors import ArgumentError
 from slisde.model.horizon import KEPT_BYTES, SEGMENT_BYTES, Cut, cut_horizon
+from slisde.model.readout import LinearReadout
 
 GRID = TimeGrid.uniform(1.0, 13)
 MODELS = [
@@ -68,4 +69,5 @@ def test_residual_stacks_are_read_out_like_their_last_layer():
     model = SLiSDE(8, 3, 3, stacking=Stacking.RESIDUAL, key=jax.random.key(1))
     drivers = model.drivers(GRID, 6, key=jax.random.key(2))
     last = model.layer_paths(GRID, drivers)[-1]
+    assert isinstance(model.readout, LinearReadout)
     np.testing.assert_array_equal(model.observe(GRID, drivers), model.readout(last))

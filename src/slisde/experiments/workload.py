@@ -73,7 +73,7 @@ def training_step(
     grid = TimeGrid.uniform(1.0, steps)
     optimiser = paper_optimiser(1000)
     dynamic, static = eqx.partition(model, eqx.is_inexact_array)
-    holder = [dynamic, optimiser.init(dynamic)]
+    holder = [dynamic, jax.jit(optimiser.init)(dynamic)]
     every = max(steps // EVALUATION_NODES, 1)
 
     def loss(dynamic, key):
