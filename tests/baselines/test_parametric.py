@@ -28,7 +28,7 @@ def ql():
 
 
 def surface():
-    maturity, strike = np.meshgrid(np.array([49, 98, 364]) / 365, np.linspace(0.7, 1.2, 8))
+    maturity, strike = np.meshgrid(np.array([49, 98, 182, 364]) / 365, np.linspace(0.7, 1.2, 11))
     return maturity.ravel(), strike.ravel()
 
 
