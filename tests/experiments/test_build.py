@@ -5,8 +5,6 @@ from slisde import Exponential, NoiseType, Norm, SLiSDE, parameter_count
 from slisde.experiments.build import build_grid, build_model, build_settings
 from slisde.experiments.config import dump, load, parse
 from slisde.experiments.presets import PRESETS, preset
-from slisde.functionals.problem import Problem, Target
-from slisde.functionals.terminal import Forward
 from slisde.model.gate import Gate
 from slisde.model.residual import ResidualDriver
 
@@ -101,6 +99,5 @@ def test_noise_types_and_stackings_become_objects():
     [("uniform", [0.0, 0.5, 1.0, 1.5, 2.0]), ("maturities", [0.0, 0.25, 0.5, 1.25, 2.0])],
 )
 def test_the_grid_has_the_configured_steps_and_spacing(spacing, times):
-    problem = Problem([Target(Forward(0.5), 1.0)], 2.0)
-    grid = build_grid(parse({"grid": {"steps": 4, "spacing": spacing}}).grid, problem)
+    grid = build_grid(parse({"grid": {"steps": 4, "spacing": spacing}}).grid, 2.0, [0.5])
     assert grid.times.tolist() == times

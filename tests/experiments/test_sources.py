@@ -78,7 +78,7 @@ def test_every_preset_for_quotes_is_a_configuration(name, chain, key):
     assert parse(tomllib.loads(dump(config))) == config
     build_settings(config.train)
     problem = build_problem(config.problem)
-    grid = build_grid(config.grid, problem)
+    grid = build_grid(config.grid, problem.horizon, problem.maturities)
     for target in problem.targets:
         maturity = float(target.functional.maturity)
         assert name == "paper" or abs(grid.times - maturity).min() < 1e-12

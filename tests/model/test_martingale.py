@@ -9,7 +9,7 @@ import pytest
 from slisde import SLiSDE, TimeGrid
 from slisde.errors import ArgumentError
 from slisde.flow.mixture import Mixture, drawn
-from slisde.model.martingale import VOLATILITY, MartingaleReadout
+from slisde.model.martingale import HIGHEST, OWN_SHARE, VOLATILITY, MartingaleReadout
 from slisde.model.stack import Readout
 from tests.builders import random_grid
 
@@ -56,16 +56,26 @@ def test_given_the_latent_path_the_value_is_lognormal():
 def test_the_level_scales_the_volatility_of_its_time():
     levels = jnp.zeros(16).at[8:].set(np.log(3.0))
     raised = eqx.tree_at(lambda tree: tree.log_level, readout(False), levels)
-    loadings, noise = jnp.ones((GRID.steps + 1, 2, 1)), jnp.full((GRID.steps, 2, 1), 0.1)
+    loadings, noise = jnp.full((GRID.steps + 1, 2, 1), 0.1), jnp.full((GRID.steps, 2, 1), 0.1)
     before, after = (
         np.diff(np.log(part(loadings, GRID, noise, None).values[0]))
         for part in (readout(False), raised)
     )
     # √t is below the eighth knot at the first two steps' left ends, and above it at the others'.
     np.testing.assert_allclose(after[:2], before[:2], rtol=1e-5)
-    v = 1.0 + np.asarray(raised.bias)
-    dt = np.asarray(GRID.dt)[3]
-    np.testing.assert_allclose(after[3], np.sum(0.1 * 3 * v - 0.5 * (3 * v) ** 2 * dt), rtol=1e-5)
+    v = 3.0 * (0.1 + np.asarray(raised.bias))
+    v /= (1.0 + np.sum(v**2) / HIGHEST**2) ** 0.5
+    growth = np.sum(0.1 * v - 0.5 * v**2 * np.asarray(GRID.dt)[3])
+    np.testing.assert_allclose(after[3], growth, rtol=1e-4)
+
+
+def test_the_volatility_is_bounded_however_large_the_state():
+    loadings = jnp.full((GRID.steps + 1, 3, 1), 1e6)
+    quiet = jnp.zeros((GRID.steps, 2, 1)), jnp.zeros((GRID.steps, 1, 1))
+    mixture = readout(True)(loadings, GRID, *quiet)
+    # ‖v‖ ≤ HIGHEST, and mixing adds at most its share of that.
+    assert np.all(np.isfinite(mixture.values))
+    assert mixture.variance[0, -1] <= HIGHEST**2 * (1.0 + OWN_SHARE / (1.0 - OWN_SHARE))
 
 
 @pytest.mark.parametrize("kind", [Readout.MARTINGALE, Readout.MIXING])

@@ -1,6 +1,6 @@
 """From configuration to objects: the one place where strings become things."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import jax
@@ -16,7 +16,6 @@ from slisde.flow.brownian import check_paths
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid, expiry_grid
 from slisde.flow.transition import Euler, Exponential
-from slisde.functionals.problem import Problem
 from slisde.model.coefficients import NoiseType
 from slisde.model.interface import AbstractPathModel
 from slisde.model.stack import Readout, SLiSDE, Stacking
@@ -95,13 +94,14 @@ def _slice(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray) 
 _FAMILIES = {"slisde": _slisde, "neural-sde": _neural_sde, "slice": _slice}
 
 
-def build_grid(config: GridConfig, problem: Problem) -> TimeGrid:
-    """Return the time grid of a `[grid]` table for a problem."""
+def build_grid(
+    config: GridConfig, horizon: float = 1.0, maturities: Iterable[float] = ()
+) -> TimeGrid:
+    """Return the time grid of a `[grid]` table up to a problem's horizon."""
     with _table("grid"):
         if config.spacing == "uniform":
-            return TimeGrid.uniform(problem.horizon, config.steps)
-        maturities = [float(target.functional.maturity) for target in problem.targets]
-        return expiry_grid([*maturities, problem.horizon], config.steps)
+            return TimeGrid.uniform(horizon, config.steps)
+        return expiry_grid([*maturities, horizon], config.steps)
 
 
 def build_settings(config: TrainConfig) -> TrainSettings:

@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from slisde.experiments.build import block_size, build_model, build_settings
+from slisde.experiments.build import block_size, build_grid, build_model, build_settings
 from slisde.experiments.config import Config, ModelConfig
 from slisde.flow.evaluate import resolve
 from slisde.model.interface import parameter_count
@@ -23,7 +23,7 @@ from slisde.model.stack import SLiSDE
 def model_cost(config: Config) -> dict[str, Any]:
     """Return what `slisde inspect` shows."""
     model = eqx.filter_eval_shape(build_model, config.model, key=jax.random.key(0))
-    steps, paths = config.grid.steps, build_settings(config.train).paths
+    steps, paths = build_grid(config.grid).steps, build_settings(config.train).paths
     cost = {
         "model": _described(config.model),
         "parameters": parameter_count(model),

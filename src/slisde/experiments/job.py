@@ -68,7 +68,7 @@ class FittedRun:
 def prepare(config: Config, problem: Problem) -> Job:
     """Return all that a fit needs; what is wrong with the configuration is said here."""
     keys = RunKeys.of(config.train.seed)
-    grid = build_grid(config.grid, problem)
+    grid = build_grid(config.grid, problem.horizon, problem.maturities)
     settings = build_settings(config.train)
     if config.model.out != 1:
         raise ProblemError("a problem's functionals see one coordinate: [model] `out` must be 1.")
@@ -119,7 +119,7 @@ def open_run(root: Path) -> FittedRun:
     problem = run.read_problem()
     keys = RunKeys.of(config.train.seed)
     template = eqx.filter_eval_shape(_model, config, problem, keys)
-    grid = build_grid(config.grid, problem)
+    grid = build_grid(config.grid, problem.horizon, problem.maturities)
     return FittedRun(run, config, problem, grid, run.read_model(template), keys)
 
 

@@ -74,6 +74,11 @@ class Problem:
         return list(dict.fromkeys(target.group for target in self.targets))
 
     @property
+    def maturities(self) -> list[float]:
+        """The different maturities of the targets, in order."""
+        return sorted({float(target.functional.maturity) for target in self.targets})
+
+    @property
     def has_held_out(self) -> bool:
         """Whether some targets are scored but not fitted."""
         return any(target.held_out for target in self.targets)
