@@ -11,13 +11,13 @@ report.html        the same to look at
 
 import fcntl
 import json
-import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from slisde import strict_json
 from slisde.calibration.arrays import fill, read_stored, save_tree
 from slisde.calibration.fit import Progress
 from slisde.calibration.step import TrainState
@@ -167,7 +167,7 @@ class RunDirectory:
 
     def write_metrics(self, metrics: dict[str, Any]) -> None:
         """Write how well the model fits."""
-        text = json.dumps(metrics, indent=2)
+        text = strict_json.dumps(metrics, indent=2)
         write_whole(self.metrics_file, (text + "\n").encode())
 
     def _is_empty(self) -> bool:
@@ -198,13 +198,13 @@ class History:
         """Write the line of a step."""
         record: dict[str, Any] = {
             "step": progress.step,
-            "loss": _number(progress.loss),
-            "gradient_norm": _number(progress.gradient_norm),
+            "loss": progress.loss,
+            "gradient_norm": progress.gradient_norm,
             "seconds": round(seconds, 3),
         }
         if progress.validation is not None:
-            record["validation"] = _number(progress.validation.loss)
-            record["validation_se"] = _number(progress.validation.standard_error)
+            record["validation"] = progress.validation.loss
+            record["validation_se"] = progress.validation.standard_error
         with writing(self._path):
             self._file.write(_line(record))
 
@@ -215,9 +215,4 @@ class History:
 
 
 def _line(record: dict[str, Any]) -> bytes:
-    return (json.dumps(record) + "\n").encode()
-
-
-def _number(value: float) -> float | None:
-    """Return the value, or None for what JSON cannot say."""
-    return value if math.isfinite(value) else None
+    return (strict_json.dumps(record) + "\n").encode()

@@ -1,13 +1,13 @@
 """What commands print: an object with `--json`, aligned lines without."""
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+
+from slisde import strict_json
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 ConfigFile = Annotated[
@@ -48,21 +48,12 @@ def reporter(forced: bool) -> Iterator[Callable[[str], None]]:
 def show(values: dict[str, Any], *, as_json: bool, labels: dict[str, str] | None = None) -> None:
     """Print the values; without JSON only those with a label, in the labels' order."""
     if as_json:
-        print(json.dumps(_speakable(values), allow_nan=False))
+        print(strict_json.dumps(values))
         return
     labels = {key: key for key in values} if labels is None else labels
     width = max(len(label) for label in labels.values())
     for key, label in labels.items():
         print(f"{label:<{width}}  {_plain(values[key])}")
-
-
-def _speakable(value: Any) -> Any:
-    """Return the value with None for the numbers that JSON has no word for."""
-    if isinstance(value, dict):
-        return {key: _speakable(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_speakable(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> str:
