@@ -10,10 +10,11 @@ from slisde.calibration.estimate import estimate
 from slisde.calibration.fit import ENDURANCE, calibrate
 from slisde.calibration.settings import TrainSettings
 from slisde.calibration.step import make_step, start
-from slisde.errors import ArgumentError, DivergenceError
+from slisde.errors import ArgumentError, DivergenceError, ProblemError
 from slisde.functionals.barrier import CrossesAbove
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward, Put
+from slisde.model.stack import Readout
 
 GRID = TimeGrid.uniform(1.0, 16)
 KEY = jax.random.key(5)
@@ -116,3 +117,20 @@ def test_a_run_that_only_sees_nan_is_stopped_with_advice():
 def test_settings_outside_their_domain_are_refused(options):
     with pytest.raises(ArgumentError, match=f"`{next(iter(options))}` must be"):
         TrainSettings(**options)
+
+
+def test_a_martingale_has_nothing_to_learn_from_forwards_alone():
+    martingale = SLiSDE(8, 2, 2, block_size=4, readout=Readout.MIXING, key=KEY)
+    with pytest.raises(ProblemError, match="only forwards, which a martingale meets"):
+        calibrate(
+            martingale,
+            Problem([Target(Forward(1.0), 1.0)], 1.0, 1.0),
+            GRID,
+            settings(steps=3),
+            key=KEY,
+        )
+
+
+def test_averaged_errors_and_the_two_halves_exclude_each_other():
+    with pytest.raises(ArgumentError, match="`memory` must be None with `unbiased`"):
+        settings(memory=0.9, unbiased=True)

@@ -67,6 +67,13 @@ class TrainSettings:
             decay = getattr(self, name)
             if decay is not None and not 0.0 <= decay < 1.0:
                 raise ArgumentError(name, decay, "must be in [0, 1)", "at 1 nothing is averaged in")
+        if self.unbiased and self.memory is not None:
+            raise ArgumentError(
+                "memory",
+                self.memory,
+                "must be None with `unbiased`",
+                "averaged errors replace those of the two halves",
+            )
         if self.patience is not None:
             self._check("patience", at_least=1, reason="it counts validations")
             if not self.validate_every:

@@ -16,6 +16,7 @@ from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
 from slisde.calibration.simulate import simulate
 from slisde.calibration.validation import Best
+from slisde.errors import ProblemError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import drawn
 from slisde.functionals.base import Smoothing
@@ -60,7 +61,7 @@ def start(model: AbstractPathModel, problem: Problem, settings: TrainSettings) -
     optimiser = _optimiser(settings).init(weights)
     zero = jnp.zeros((), jnp.int32)
     best = None if settings.patience is None else Best.nothing_yet(weights)
-    errors = jnp.zeros(np.flatnonzero(_training_weights(model, problem)).size)
+    errors = jnp.zeros(np.flatnonzero(training_weights(model, problem)).size)
     memory = None if settings.memory is None else Memory(errors, weights)
     return TrainState(weights, weights, optimiser, zero, zero, best, memory)
 
@@ -96,7 +97,7 @@ def make_step(
     """Return the training step of a run; step k draws its paths from `fold_in(key, k)`."""
     static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
     smoothing = Smoothing(settings.temperature, settings.straight_through)
-    times, every = jnp.asarray(grid.times), _training_weights(model, problem)
+    times, every = jnp.asarray(grid.times), training_weights(model, problem)
     fitted = np.flatnonzero(every)
     evaluator = problem.evaluator(smoothing, fitted.tolist())
     values = jnp.asarray(problem.values[fitted], times.dtype)
@@ -149,7 +150,7 @@ def make_step(
     return lambda state: step(state, settings.paths_at(int(state.step)))
 
 
-def _training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:
+def training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:
     """Return the problem's weights, without the forwards that a martingale meets by construction.
 
     Their sampled errors would be noise and nothing else.
@@ -161,6 +162,10 @@ def _training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.nd
             for target in problem.targets
         ]
         weights = np.where(known, 0.0, weights)
+    if not weights.any():
+        raise ProblemError(
+            f"{problem.name} has only forwards, which a martingale meets without training."
+        )
     return weights
 
 

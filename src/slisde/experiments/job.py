@@ -15,7 +15,7 @@ from slisde.calibration.penalty import Penalty, entropy_to
 from slisde.calibration.processes import is_writer
 from slisde.calibration.run import RunDirectory
 from slisde.calibration.settings import TrainSettings
-from slisde.calibration.step import fitted
+from slisde.calibration.step import fitted, training_weights
 from slisde.calibration.train_run import train_run
 from slisde.errors import ConfigError, ProblemError
 from slisde.experiments.build import build_grid, build_model, build_settings
@@ -73,6 +73,7 @@ def prepare(config: Config, problem: Problem) -> Job:
     if config.model.out != 1:
         raise ProblemError("a problem's functionals see one coordinate: [model] `out` must be 1.")
     model = _model(config, problem, keys)
+    training_weights(model, problem)  # says what cannot be fitted before there is a directory
     penalties = _penalties(config, grid, keys)
     return Job(config, problem, grid, model, settings, penalties, keys)
 

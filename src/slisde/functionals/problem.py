@@ -128,13 +128,9 @@ class Alike(eqx.Module):
 
     def __init__(self, functionals: Sequence[AbstractFunctional]):
         self.size = len(functionals)
-        self.axes = jax.tree.map(
-            lambda *leaves: None if len({float(leaf) for leaf in leaves}) == 1 else 0, *functionals
-        )
+        self.axes = jax.tree.map(lambda *leaves: None if _equal(leaves) else 0, *functionals)
         self.functional = jax.tree.map(
-            lambda *leaves: jnp.asarray(
-                leaves[0] if len({float(leaf) for leaf in leaves}) == 1 else leaves, dtype=float
-            ),
+            lambda *leaves: jnp.asarray(leaves[0] if _equal(leaves) else leaves, dtype=float),
             *functionals,
         )
 
@@ -143,6 +139,10 @@ class Alike(eqx.Module):
     ) -> Float[Array, " functional"]:
         """Return a number for each of the functionals."""
         return jax.vmap(value, in_axes=(self.axes,), axis_size=self.size)(self.functional)
+
+
+def _equal(leaves: Sequence[Any]) -> bool:
+    return len({float(leaf) for leaf in leaves}) == 1
 
 
 class Evaluator(eqx.Module):
