@@ -6,7 +6,7 @@ from slisde.calibration.estimator import Estimator
 from slisde.data.surface.market import market_problem
 from slisde.experiments.pricing import price_payoffs, price_run
 from slisde.functionals.problem import Problem, Target
-from slisde.functionals.terminal import Call, Forward
+from slisde.functionals.terminal import Call
 from slisde.functionals.text import read_functional
 from tests.data.surface.chains import make_chain
 from tests.experiments.untrained import untrained
@@ -83,7 +83,7 @@ def test_deltas_of_parity_add_up(mixing):
 def test_a_payoff_that_jumps_has_no_delta_unless_its_law_is_smooth(
     payoff, readout, estimator, reason
 ):
-    problem = Problem([Target(Forward(MATURITY), 1.0)], MATURITY, 1.0)
+    problem = Problem([Target(Call(MATURITY, 1.0), 0.1)], MATURITY, 1.0)
     fitted = untrained(problem, steps=4, readout=readout)
     (priced,), _ = price_payoffs(fitted, read(payoff), 64, estimator=estimator)
     assert (priced.delta is None) == (reason is not None)
@@ -106,7 +106,7 @@ def test_a_digitals_delta_is_that_of_its_smooth_expectation(mixing):
 
 
 def test_the_start_scales_deltas_and_paths_that_start_anywhere_have_none():
-    targets = [Target(Forward(MATURITY), 2.0)]
+    targets = [Target(Call(MATURITY, 2.0), 0.1)]
     doubled = untrained(Problem(targets, MATURITY, 2.0), steps=4, readout="martingale")
     (forward,), _ = price_payoffs(doubled, read("forward(T)"), 64)
     assert forward.delta is not None
