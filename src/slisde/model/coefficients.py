@@ -3,13 +3,13 @@
 from enum import StrEnum
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.structure import check_block_size
+from slisde.model.draws import normals
 from slisde.model.time_features import DECODER_FEATURES, decoder_features
 from slisde.shapes import MatrixCoefficients, VectorCoefficients
 
@@ -47,10 +47,9 @@ class TimeDecoder(eqx.Module):
     drift: Float[Array, "latent embedding"]
     channels: Float[Array, "channels embedding"] | None
 
-    def __init__(self, matrices, latent: int, channels: int, embedding: int, *, key: PRNGKeyArray):
-        self.hidden_kernel = (
-            jax.random.normal(key, (embedding, DECODER_FEATURES)) / DECODER_FEATURES**0.5
-        )
+    def __init__(self, matrices, latent: int, channels: int, normals: Float[Array, "embedding 5"]):
+        embedding = normals.shape[0]
+        self.hidden_kernel = normals / DECODER_FEATURES**0.5
         self.hidden_bias = jnp.zeros(embedding)
         self.matrices = jnp.zeros((*matrices.shape, embedding))
         self.drift = jnp.zeros((latent, embedding))
@@ -95,22 +94,24 @@ class Coefficients(eqx.Module):
     ):
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
-        matrix_key, diffusion_key, decoder_key = jax.random.split(key, 3)
         count = 1 + (noise if noise_type.has_matrices else 0)
-        shape = (count, latent // block_size, block_size, block_size)
-        self.matrices = SCALE / block_size**0.5 * jax.random.normal(matrix_key, shape)
+        matrices, vectors, hidden = normals(
+            key,
+            (count, latent // block_size, block_size, block_size),
+            (latent, low_rank or noise),
+            (embedding, DECODER_FEATURES),
+        )
+        self.matrices = SCALE / block_size**0.5 * matrices
         self.drift = jnp.zeros(latent)
         self.diffusion = self.diffusion_left = self.diffusion_right = None
         if noise_type.has_vectors and low_rank:
-            self.diffusion_left = SCALE * jax.random.normal(diffusion_key, (latent, low_rank))
+            self.diffusion_left = SCALE * vectors
             self.diffusion_right = jnp.zeros((low_rank, noise))
         elif noise_type.has_vectors:
-            self.diffusion = SCALE * jax.random.normal(diffusion_key, (latent, noise))
+            self.diffusion = SCALE * vectors
         channels = noise if noise_type.has_vectors else 0
         self.decoder = (
-            TimeDecoder(self.matrices, latent, channels, embedding, key=decoder_key)
-            if time_dependent
-            else None
+            TimeDecoder(self.matrices, latent, channels, hidden) if time_dependent else None
         )
 
     def on_grid(self, grid: TimeGrid) -> tuple[MatrixCoefficients, VectorCoefficients]:

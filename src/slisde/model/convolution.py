@@ -1,9 +1,8 @@
 """The depthwise causal convolution before the gate's norm (paper: app:feature-conditioning)."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from slisde.shapes import LatentPaths
 
@@ -15,8 +14,8 @@ class CausalConvolution(eqx.Module):
 
     kernel: Float[Array, "latent tap"]
 
-    def __init__(self, latent: int, *, key: PRNGKeyArray):
-        self.kernel = 0.01 * jax.random.normal(key, (latent, TAPS))
+    def __init__(self, normals: Float[Array, "latent tap"]):
+        self.kernel = 0.01 * normals
 
     def __call__(self, path: LatentPaths) -> LatentPaths:
         nodes = path.shape[0]

@@ -3,14 +3,14 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.flow.gating import InFlowGate, Norm
 from slisde.flow.grid import TimeGrid
-from slisde.model.convolution import CausalConvolution
+from slisde.model.convolution import TAPS, CausalConvolution
+from slisde.model.draws import normals
 from slisde.model.time_features import GATE_FEATURES, gate_features
 from slisde.shapes import LatentPaths
 
@@ -68,16 +68,14 @@ class Gate(eqx.Module):
         key: PRNGKeyArray,
     ):
         check_amplitude(amplitude)
-        kernel_key, time_key, convolution_key = jax.random.split(key, 3)
-        self.kernel = KERNEL_SCALE * jax.random.normal(kernel_key, (4, latent, latent))
-        self.time_kernel = (
-            KERNEL_SCALE * jax.random.normal(time_key, (4, latent, GATE_FEATURES))
-            if time_features
-            else None
+        kernel, time_kernel, taps = normals(
+            key, (4, latent, latent), (4, latent, GATE_FEATURES), (latent, TAPS)
         )
+        self.kernel = KERNEL_SCALE * kernel
+        self.time_kernel = KERNEL_SCALE * time_kernel if time_features else None
         self.bias = jnp.zeros((4, latent))
         self.norm = GateNorm(latent, norm)
-        self.convolution = CausalConvolution(latent, key=convolution_key) if causal_conv else None
+        self.convolution = CausalConvolution(taps) if causal_conv else None
         self.amplitude = amplitude
 
     def on_grid(self, grid: TimeGrid) -> GateOnGrid:

@@ -16,7 +16,7 @@ from slisde.flow.brownian import (
     increments,
     initial_normals,
 )
-from slisde.flow.evaluate import Evaluation
+from slisde.flow.evaluate import Evaluation, run_observed
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Mixture, Sample, drawn
@@ -228,14 +228,14 @@ class SLiSDE(AbstractPathModel):
         segment: int | None = None,
     ) -> Sample:
         """Return `observe`, with the law given the latent paths where the readout knows it."""
-        initial = drivers.initial if self.prior is None else self.prior(drivers.initial)
         values = observed_values(
-            self._stack(grid, drivers), initial, self.readout.kernel, evaluation, segment
+            self._stack(grid, drivers),
+            self._started(drivers.initial),
+            self.readout.kernel,
+            evaluation,
+            segment,
         )
-        if isinstance(self.readout, LinearReadout):
-            return self.readout.observe(values)
-        mixture = self.readout(values, grid, drivers.last, drivers.mixing)
-        return mixture if self.readout.mixing else mixture.values
+        return self._read(grid, drivers, values)
 
     def gather(self, sample: Sample) -> Sample:
         """Return the batch with its mean normalised, where the readout asks for it."""
@@ -252,8 +252,45 @@ class SLiSDE(AbstractPathModel):
         self, grid: TimeGrid, drivers: Drivers, *, evaluation: Evaluation = Evaluation.AUTO
     ) -> list[LatentPaths]:
         """Return the latent path of every layer, first to last."""
-        initial = drivers.initial if self.prior is None else self.prior(drivers.initial)
-        return layer_paths(self._stack(grid, drivers), initial, evaluation)
+        return layer_paths(self._stack(grid, drivers), self._started(drivers.initial), evaluation)
+
+    def prefix_path(
+        self,
+        grid: TimeGrid,
+        initial: LatentState,
+        prefix: Increments,
+        *,
+        evaluation: Evaluation = Evaluation.AUTO,
+    ) -> LatentPaths:
+        """Return the path of the layer before the last, which a model of two layers or more has."""
+        stack = self._stack(grid, Drivers(initial, prefix, prefix))[:-1]
+        return layer_paths(stack, self._started(initial), evaluation)[-1]
+
+    def sample_last(
+        self,
+        grid: TimeGrid,
+        drivers: Drivers,
+        previous: LatentPaths,
+        *,
+        evaluation: Evaluation = Evaluation.AUTO,
+    ) -> Sample:
+        """Return `sample` of a gated stack, given the path of the layer before the last."""
+        flow, gate = self._stack(grid, drivers)[-1].given(previous)
+        values, _ = run_observed(
+            flow, gate, self._started(drivers.initial), self.readout.kernel, evaluation=evaluation
+        )
+        return self._read(grid, drivers, values)
+
+    def _started(self, normals: LatentState) -> LatentState:
+        return normals if self.prior is None else self.prior(normals)
+
+    def _read(
+        self, grid: TimeGrid, drivers: Drivers, values: Float[Array, "node out path"]
+    ) -> Sample:
+        if isinstance(self.readout, LinearReadout):
+            return self.readout.observe(values)
+        mixture = self.readout(values, grid, drivers.last, drivers.mixing)
+        return mixture if self.readout.mixing else mixture.values
 
     def _stack(self, grid: TimeGrid, drivers: Drivers) -> list[LayerOnGrid]:
         noises = [drivers.prefix] * (len(self.layers) - 1) + [drivers.last]
