@@ -6,10 +6,11 @@ from pathlib import Path
 
 from slisde.experiments.record import Record, read
 from slisde.experiments.tables import performance, surfaces, toy
-from slisde.experiments.tables.markdown import replace_between
+from slisde.experiments.tables.markdown import grid, replace_between
+from slisde.experiments.tables.table import Table
 
 ROOT = Path(__file__).parents[1]
-Parts = Mapping[str, Callable[[Sequence[Record]], str]]
+Parts = Mapping[str, Callable[[Sequence[Record]], Table | str]]
 
 
 def rendered() -> dict[Path, str]:
@@ -30,7 +31,8 @@ def rendered() -> dict[Path, str]:
 def _with_parts(path: Path, parts: Parts, records: Sequence[Record]) -> str:
     text = path.read_text(encoding="utf-8")
     for name, part in parts.items():
-        text = replace_between(text, name, part(records))
+        content = part(records)
+        text = replace_between(text, name, grid(content) if isinstance(content, Table) else content)
     return text
 
 

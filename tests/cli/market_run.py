@@ -6,11 +6,12 @@ from slisde.calibration.run import RunDirectory
 from slisde.data.surface.market import market_problem
 from slisde.experiments.config import dump, parse
 from slisde.experiments.job import prepare
+from slisde.functionals.problem import Problem
 from tests.data.surface.chains import make_chain
 from tests.experiments.untrained import SMALL
 
 
-def write(root: Path, readout: str = "mixing") -> Path:
+def write(root: Path, readout: str = "mixing", problem: Problem | None = None) -> Path:
     """Write the run and return its directory."""
     config = parse(
         {
@@ -19,7 +20,7 @@ def write(root: Path, readout: str = "mixing") -> Path:
             "problem": {"source": "made.csv"},
         }
     )
-    job = prepare(config, market_problem(make_chain(step=400.0)))
+    job = prepare(config, problem or market_problem(make_chain(step=400.0)))
     run = RunDirectory(root)
     run.begin(dump(config), job.problem)
     run.save_model(job.model, {"family": "slisde"})

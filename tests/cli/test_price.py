@@ -2,6 +2,11 @@
 
 import pytest
 
+from slisde.experiments import sensitivity
+from slisde.experiments.pricing import Measured
+from slisde.experiments.sensitivity import GroupBump
+from slisde.functionals.problem import Problem, Target
+from slisde.functionals.terminal import Call
 from tests.cli import market_run
 
 CALL = "call(strike=1.0, maturity=0.5)"
@@ -46,3 +51,30 @@ def test_a_hedge_makes_the_error_smaller(slisde, run):
         for name in ("paths", "conditional", "hedged")
     ]
     assert errors == sorted(errors, reverse=True)
+
+
+def test_sensitivities_follow_where_they_are_wanted(slisde, run, monkeypatch):
+    bump = GroupBump(
+        "puts", 7, Measured(0.9, 0.01), 0.1, [Measured(2e-4, 1e-5), Measured(-3e-4, 2e-5)]
+    )
+    monkeypatch.setattr(sensitivity, "sensitivities", lambda *_, **__: [bump])
+    arguments = ("price", str(run), CALL, BARRIER, "--paths", "512", "--sensitivity")
+    (found,) = slisde(*arguments, "--json").json()["sensitivity"]
+    assert found["group"] == "puts"
+    assert (found["reached"], found["elsewhere"], found["quotes"]) == (0.9, 0.1, 7)
+    assert found["changes"][1] == {"payoff": BARRIER, "change": -3e-4, "standard_error": 2e-5}
+    lines = slisde(*arguments).out.splitlines()
+    assert any(line.split() == ["puts", "7", "0.90", "±", "0.01", "0.10"] for line in lines)
+    assert lines[lines.index(f"{BARRIER} changes by") + 1].split()[1:] == [
+        "-0.000300",
+        "±",
+        "2e-05",
+    ]
+
+
+def test_a_run_without_quotes_has_no_sensitivities(slisde, tmp_path):
+    problem = Problem([Target(Call(0.5, 1.0), 0.1)], 0.5, 1.0, name="expectations")
+    run = market_run.write(tmp_path / "run", problem=problem)
+    outcome = slisde("price", str(run), CALL, "--sensitivity")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "expectations is not in units of the forward" in outcome.err

@@ -1,5 +1,7 @@
 """Prices with deltas and volatilities."""
 
+import math
+
 import pytest
 
 from slisde.calibration.estimator import Estimator
@@ -122,3 +124,14 @@ def test_prices_in_other_units_have_no_volatility():
     fitted = untrained(problem, steps=4, readout="mixing")
     (call,), _ = price_payoffs(fitted, read("call(strike=1.0, T)"), 64)
     assert call.volatility is None
+
+
+@pytest.mark.parametrize("payoff", ["call(strike=1.05, T)", "digital_below(strike=0.9, T)"])
+def test_a_hedged_delta_has_the_same_mean_and_less_noise(mixing, payoff):
+    (plain,), _ = price_payoffs(mixing, read(payoff), PATHS)
+    (hedged,), _ = price_payoffs(mixing, read(payoff), PATHS, estimator=Estimator.HEDGED)
+    assert plain.delta is not None
+    assert hedged.delta is not None
+    assert hedged.delta.standard_error < 0.8 * plain.delta.standard_error
+    error = math.hypot(plain.delta.standard_error, hedged.delta.standard_error)
+    assert hedged.delta.value == pytest.approx(plain.delta.value, abs=4.0 * error)

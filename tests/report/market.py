@@ -7,11 +7,11 @@ import numpy as np
 from scipy.stats import norm
 
 from slisde.calibration.estimate import BATCHES, Estimate
-from slisde.calibration.smile_fit import ExpiryLaw, VolatilityBand
+from slisde.calibration.smile_fit import ExpiryLaw, VolatilityBand, market_quotes
 from slisde.functionals.barrier import CrossesBelow
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward, Put
-from slisde.report.content import ReportContent
+from slisde.report.content import ReportContent, Rival
 from tests.report.surface import PATHS, mean_and_variance, simulated
 from tests.report.surface import content as surface_content
 
@@ -59,6 +59,16 @@ def model(problem: Problem, shift: float = 0.002) -> Estimate:
         moments.append(mean_and_variance(kind, maturity, strike, quoted(strike) + shift))
     mean, variance = np.array(moments).T
     return Estimate(problem, PATHS, mean, variance, np.tile(mean, (BATCHES, 1)))
+
+
+def rivals(problem: Problem) -> list[Rival]:
+    """Return two models whose volatilities are one and half a point too high."""
+    quotes = market_quotes(problem)
+    assert quotes is not None
+    return [
+        Rival(name, model(problem, shift).mean[quotes.index])
+        for name, shift in (("Heston", 0.01), ("Bates", 0.005))
+    ]
 
 
 def law(maturity: float) -> ExpiryLaw:

@@ -15,7 +15,7 @@ from slisde.report.palette import ACCENT, FAIR, MUTED
 from slisde.report.summary import summarise
 from slisde.report.verdict import judge, key_figures, remark
 from tests.report.browser import Browser, missing
-from tests.report.market import STRIKES, chain, content, law, model
+from tests.report.market import STRIKES, chain, content, law, model, rivals
 from tests.report.test_browser import DRAWN, visit
 from tests.report.test_figures import known
 from tests.report.test_html import Page
@@ -146,7 +146,7 @@ def test_the_remark_names_the_convention_and_counts_arbitrage():
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_smiles_are_drawn_without_a_complaint_at_a_desk_and_on_a_telephone(tmp_path):
     file = tmp_path / "report.html"
-    write_report(file, content())
+    write_report(file, content(rivals=rivals(chain())))
     with Browser(tmp_path) as browser:
         for width in (1280, 390):
             visit(browser, file, width)

@@ -105,17 +105,8 @@ def calibrate(
         weight: of the squared errors, equal if None.
     """
     began = time.perf_counter()
-    days = _days(maturity)
     weight = np.ones_like(strike) if weight is None else weight
-    _check("strike", strike, strike > 0.0, "must be positive", "a price is never below zero")
-    _check("implied_vol", implied_vol, implied_vol > 0.0, "must be positive", "it is a volatility")
-    _check("weight", weight, weight >= 0.0, "must be at least 0", "errors are to be small")
-    used = np.flatnonzero(weight)
-    if used.size < len(kind.names):
-        raise ProblemError(
-            f"{kind.value} has {len(kind.names)} parameters: {used.size} quotes of positive "
-            "weight do not determine them."
-        )
+    days, used = _checked(kind, maturity, strike, implied_vol, weight)
     used = used[np.lexsort((strike[used], days[used]))]
     quotes = [each[used] for each in (days, strike, implied_vol, weight)]
     market = Market()
@@ -129,6 +120,34 @@ def calibrate(
         book.objective(parameters),
         time.perf_counter() - began,
     )
+
+
+def check_calibration(
+    kind: Parametric,
+    maturity: Float[np.ndarray, " quote"],
+    strike: Float[np.ndarray, " quote"],
+    implied_vol: Float[np.ndarray, " quote"],
+) -> None:
+    """Raise where `calibrate` would, before anything is spent on the quotes."""
+    Market()
+    _checked(kind, maturity, strike, implied_vol, np.ones_like(strike))
+
+
+def _checked(
+    kind: Parametric, maturity, strike, implied_vol, weight
+) -> tuple[Int[np.ndarray, " quote"], Int[np.ndarray, " used"]]:
+    """Return days and the positions of the quotes that have a weight."""
+    days = _days(maturity)
+    _check("strike", strike, strike > 0.0, "must be positive", "a price is never below zero")
+    _check("implied_vol", implied_vol, implied_vol > 0.0, "must be positive", "it is a volatility")
+    _check("weight", weight, weight >= 0.0, "must be at least 0", "errors are to be small")
+    used = np.flatnonzero(weight)
+    if used.size < len(kind.names):
+        raise ProblemError(
+            f"{kind.value} has {len(kind.names)} parameters: {used.size} quotes of positive "
+            "weight do not determine them."
+        )
+    return days, used
 
 
 def _starts(kind: Parametric, days, strike, implied_vol) -> list[list[float]]:

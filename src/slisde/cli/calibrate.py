@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slisde.cli.output import ConfigFile, Json, Progress, Settings, reporter, show
+from slisde.cli.report import Rivals
 from slisde.cli.training import training_bar
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def calibrate(
     grid: Annotated[int | None, typer.Option(help="Time steps.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights and noise.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
+    rivals: Rivals = False,
     json: Json = False,
     progress: Progress = False,
 ) -> None:
@@ -84,10 +86,10 @@ def calibrate(
         loaded = load(file, overrides, named(preset or DEFAULT, source))
     begun = time.monotonic()
     join_processes()
-    fitted = _fit(run, loaded, progress)
+    fitted = _fit(run, loaded, rivals, progress)
     if not is_writer():
         return  # another process of this run scores the model and says how it went
-    summary = _finish(fitted, progress)
+    summary = _finish(fitted, rivals, progress)
     history = fitted.run.read_history()
     result = {
         "run": str(root),
@@ -99,10 +101,11 @@ def calibrate(
     show(result, as_json=json, labels=LABELS)
 
 
-def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "FittedRun":
+def _fit(run: "RunDirectory", config: "Config | None", rivals: bool, progress: bool) -> "FittedRun":
     """Begin a run with a configuration, or go on with one where there is none."""
     from slisde.calibration.processes import is_writer
     from slisde.experiments.job import begin, fit, open_run, prepare, read_config
+    from slisde.experiments.rivals import check_rivals
     from slisde.experiments.sources import build_problem
 
     if config is not None:
@@ -110,6 +113,8 @@ def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "Fitte
             run.check_free()  # before the minutes that a problem may take
         with reporter(progress) as report:
             problem = build_problem(config.problem, report)
+        if rivals:
+            check_rivals(problem)  # before the minutes that training takes
         job = prepare(config, problem)
         begin(run, config, problem)
     elif run.finished:
@@ -125,10 +130,11 @@ def _fit(run: "RunDirectory", config: "Config | None", progress: bool) -> "Fitte
         raise typer.Exit(130) from None
 
 
-def _finish(fitted: "FittedRun", progress: bool) -> dict:
+def _finish(fitted: "FittedRun", rivals: bool, progress: bool) -> dict:
     """Score the model, keep the scores, and write the report."""
     from slisde.cli.contents import report_content
     from slisde.experiments.evaluation import evaluate_run
+    from slisde.experiments.rivals import fit_rivals
     from slisde.experiments.truth import recovery_of
     from slisde.report.html import write_report
 
@@ -137,6 +143,8 @@ def _finish(fitted: "FittedRun", progress: bool) -> dict:
         result, summary = evaluate_run(fitted)
         summary |= recovery_of(fitted)
         fitted.run.write_metrics(summary)
+        if rivals:
+            fit_rivals(fitted, report)
         report("writing the report")
         write_report(fitted.run.report_file, report_content(fitted, result, report))
     return summary

@@ -10,10 +10,11 @@ from slisde.calibration.smile_fit import market_quotes
 from slisde.experiments.job import FittedRun
 from slisde.experiments.machine import describe
 from slisde.experiments.market_law import market_law
+from slisde.experiments.rivals import kept_rivals
 from slisde.experiments.sampling import simulate_run
 from slisde.experiments.sources import is_quotes
 from slisde.experiments.truth import exotics
-from slisde.report.content import Comparison, ReportContent
+from slisde.report.content import Comparison, ReportContent, Rival, has_quotes
 
 SHOWN_PATHS = 2048
 
@@ -24,9 +25,13 @@ def report_content(
     """Gather what the report of a fitted run shows."""
     config = fitted.config
     comparisons = [Comparison(*exotic) for exotic in exotics(fitted, report)]
-    quotes = market_quotes(fitted.problem)
-    laws = []
+    convention = config.problem.convention if is_quotes(config.problem.source) else ""
+    quotes = None
+    if convention or has_quotes(fitted.problem):
+        quotes = market_quotes(fitted.problem)
+    laws, rivals = [], []
     if quotes is not None:
+        rivals = [Rival(each.name, each.price) for each in kept_rivals(fitted)]
         report("pricing smiles and densities")
         laws = market_law(fitted, quotes)
     report("drawing paths")
@@ -41,7 +46,8 @@ def report_content(
         noise_floor=result.noise_floor(config.train.paths),
         comparisons=[each for each in comparisons if np.isfinite(each.fitted)],
         laws=laws,
-        convention=config.problem.convention if is_quotes(config.problem.source) else "",
+        rivals=rivals,
+        convention=convention,
         facts=_pairs(config.model_dump()),
         versions={key: _text(value) for key, value in describe().items()},
         run=fitted.run.root.name,

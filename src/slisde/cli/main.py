@@ -14,6 +14,7 @@ from slisde.cli.price import price
 from slisde.cli.quotes import quotes
 from slisde.cli.report import report
 from slisde.cli.simulate import simulate
+from slisde.cli.table import table
 from slisde.errors import SlisdeError
 from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
@@ -25,7 +26,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its import alone takes as long as all the rest of `--help`
 )
-for command in (calibrate, evaluate, price, simulate, report, quotes, inspect, bench, doctor):
+for command in (
+    calibrate,
+    evaluate,
+    price,
+    simulate,
+    report,
+    quotes,
+    inspect,
+    table,
+    bench,
+    doctor,
+):
     app.command()(command)
 
 

@@ -13,6 +13,7 @@ from slisde.calibration.smile_fit import market_quotes
 from slisde.data.implied_vol import implied
 from slisde.experiments.evaluation import whole_batches
 from slisde.experiments.job import FittedRun
+from slisde.experiments.terminal_delta import TerminalDelta
 from slisde.flow.mixture import Mixture
 from slisde.functionals.base import AbstractFunctional, Custom
 from slisde.functionals.delta import Delta
@@ -84,7 +85,7 @@ def price_payoffs(
     """Return price, delta and volatility of payoffs, and the number of paths behind them."""
     reasons = [_no_delta(fitted, functional, estimator) for functional in functionals]
     smooth = [
-        Delta(functional.maturity, functional)
+        _delta(functional)
         for functional, reason in zip(functionals, reasons, strict=True)
         if reason is None
     ]
@@ -107,6 +108,13 @@ def price_payoffs(
         volatility = _volatility(functional, cost) if has_smile else None
         payoffs.append(PricedPayoff(cost, delta, reason, volatility))
     return payoffs, result.paths
+
+
+def _delta(functional: AbstractFunctional) -> AbstractFunctional:
+    """Return the derivative path by path, as a payoff at the maturity where it is one."""
+    if isinstance(functional, AbstractTerminal):
+        return TerminalDelta(functional.maturity, functional)
+    return Delta(functional.maturity, functional)
 
 
 def _no_delta(

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from slisde.calibration.estimate import Estimate
 from slisde.calibration.smile_fit import ExpiryLaw
 from slisde.functionals.problem import Problem
+from slisde.functionals.terminal import Call, Put
 
 
 class Comparison(NamedTuple):
@@ -20,6 +21,13 @@ class Comparison(NamedTuple):
     fitted_se: float
     true: float
     true_se: float
+
+
+class Rival(NamedTuple):
+    """Another model fitted to the same quotes: its prices, in the order of `smile_quotes`."""
+
+    name: str
+    price: Float[np.ndarray, " quote"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class ReportContent:
         noise_floor: the loss that noise alone gives a training batch, where known.
         comparisons: prices that were never fitted, beside the truth.
         laws: the law at every expiry of a problem in units of the forward.
+        rivals: other models beside the fit of a market.
         convention: how quotes were made a problem, where they were.
         facts: the configuration, as pairs to print.
         versions: what ran it, as pairs to print.
@@ -53,6 +62,7 @@ class ReportContent:
     noise_floor: float | None = None
     comparisons: Sequence[Comparison] = ()
     laws: Sequence[ExpiryLaw] = ()
+    rivals: Sequence[Rival] = ()
     convention: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -63,3 +73,17 @@ class ReportContent:
     def problem(self) -> Problem:
         """What was fitted."""
         return self.estimate.problem
+
+    @property
+    def is_market(self) -> bool:
+        """Whether volatilities are shown: the options are quotes and not just expectations."""
+        return bool(self.convention) or has_quotes(self.problem)
+
+
+def has_quotes(problem: Problem) -> bool:
+    """Return whether any call or put of a problem has a bid or an ask."""
+    return any(
+        isinstance(target.functional, Call | Put)
+        and not (target.bid is None and target.ask is None)
+        for target in problem.targets
+    )

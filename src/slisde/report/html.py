@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,10 +23,11 @@ from slisde.report.figures.densities import densities
 from slisde.report.figures.fit import fit
 from slisde.report.figures.overview import overview
 from slisde.report.figures.paths import paths
-from slisde.report.figures.smile import smile
+from slisde.report.figures.smile import DASHES, smile
 from slisde.report.figures.style import maturity_colours
 from slisde.report.figures.terminal import terminal
 from slisde.report.figures.training import training
+from slisde.report.rivals import RivalFit, rival_fits
 from slisde.report.summary import WITHIN, Summary, summarise
 from slisde.report.verdict import judge, key_figures, remark
 
@@ -39,9 +41,10 @@ DAYS = 365
 def render(content: ReportContent) -> str:
     """Return the report as one HTML document."""
     summary = summarise(content.estimate)
-    smiles = smile_fit(content.estimate)
+    smiles = smile_fit(content.estimate) if content.is_market else None
+    rivals = [] if smiles is None else rival_fits(content.rivals, smiles.quotes)
     colours = maturity_colours(content.problem)
-    drawn = draw(content, summary, smiles)
+    drawn = draw(content, summary, smiles, rivals)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.globals.update(
         short=notation.short,
@@ -55,13 +58,16 @@ def render(content: ReportContent) -> str:
         content=content,
         summary=summary,
         smiles=smiles,
+        rivals=rivals,
+        models={"This fit": smiles, **{rival.name: rival for rival in rivals}},
+        dashes=DASHES,
         remark=remark(smiles, content.convention),
         fitted_groups={
             name: group
             for i, group in enumerate(content.problem.groups)
             if (name := f"fit-{i}") in drawn
         },
-        verdict=judge(summary, content.noise_floor, smiles),
+        verdict=judge(summary, content.noise_floor, smiles, rivals),
         key_figures=key_figures(summary, content.noise_floor, smiles),
         validated=any(entry.get("validation") is not None for entry in content.history),
         within=WITHIN,
@@ -85,12 +91,17 @@ def write_report(path: Path, content: ReportContent) -> None:
     write_whole(path, render(content).encode("utf-8", "replace"))
 
 
-def draw(content: ReportContent, summary: Summary, smiles: SmileFit | None) -> dict[str, go.Figure]:
+def draw(
+    content: ReportContent,
+    summary: Summary,
+    smiles: SmileFit | None,
+    rivals: Sequence[RivalFit] = (),
+) -> dict[str, go.Figure]:
     """Return the figures that can be drawn, by the name of their place on the page."""
     problem = content.problem
     figures = {
         "overview": overview(problem, summary),
-        **_smiles(content, smiles),
+        **_smiles(content, smiles, rivals),
         **{
             f"fit-{i}": fit(problem, summary, group)
             for i, group in enumerate(problem.groups)
@@ -105,13 +116,15 @@ def draw(content: ReportContent, summary: Summary, smiles: SmileFit | None) -> d
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _smiles(content: ReportContent, smiles: SmileFit | None) -> dict[str, go.Figure]:
+def _smiles(
+    content: ReportContent, smiles: SmileFit | None, rivals: Sequence[RivalFit]
+) -> dict[str, go.Figure]:
     if smiles is None:
         return {}
     colours = maturity_colours(content.problem)
     laws = {law.maturity: law for law in content.laws}
     return {
-        f"smile-{i}": smile(smiles, laws.get(maturity), maturity, colours[maturity])
+        f"smile-{i}": smile(smiles, laws.get(maturity), maturity, colours[maturity], rivals)
         for i, maturity in enumerate(smiles.maturities)
     }
 

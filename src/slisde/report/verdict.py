@@ -1,12 +1,14 @@
 """The fit in plain words: what a reader should know before looking at any figure."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from slisde.calibration.smile_fit import SmileFit
 from slisde.data.model_arbitrage import NOISE
 from slisde.report.notation import percent, plus_minus, short
+from slisde.report.rivals import RivalFit
 from slisde.report.summary import WITHIN, Summary
 
 ALL_BUT_A_FEW = 0.95
@@ -42,18 +44,25 @@ class Figure:
     note: str
 
 
-def judge(summary: Summary, noise_floor: float | None, smiles: SmileFit | None = None) -> Verdict:
+def judge(
+    summary: Summary,
+    noise_floor: float | None,
+    smiles: SmileFit | None = None,
+    rivals: Sequence[RivalFit] = (),
+) -> Verdict:
     """Return the verdict on a fit.
 
     Args:
         summary: the numbers.
         noise_floor: the loss that noise alone gives a training batch, where known.
         smiles: the fit in volatilities, of a problem that has them.
+        rivals: other models beside it.
     """
     tone, headline = _headline(summary, noise_floor)
     sentences = [
         _misfit(summary, noise_floor),
         _volatilities(smiles),
+        _rivals(smiles, rivals),
         _quotes(summary),
         _held_out(summary),
         _unscored(summary),
@@ -166,6 +175,22 @@ def _volatilities(smiles: SmileFit | None) -> str:
         f"Implied volatilities are off by {short(fitted.rmse, 2)} vol points, "
         f"of which noise alone makes {short(noise, 2)}."
     )
+
+
+def _rivals(smiles: SmileFit | None, rivals: Sequence[RivalFit]) -> str:
+    """Return the errors of all models on held-out quotes, or on fitted ones where none are."""
+    if smiles is None or not rivals:
+        return ""
+    for held_out, kind in ((True, "held-out"), (False, "fitted")):
+        ours = smiles.of(None, held_out=held_out)
+        theirs = [(rival.name, rival.of(None, held_out=held_out)) for rival in rivals]
+        if ours is not None:
+            others = [f"{name} by {short(found.rmse, 2)}" for name, found in theirs if found]
+            return (
+                f"On {kind} quotes this fit errs by {short(ours.rmse, 2)}, "
+                f"{' and '.join(others)} vol points."
+            )
+    return ""
 
 
 def _quotes(summary: Summary) -> str:

@@ -1,15 +1,19 @@
 """Markdown tables, and documents with one generated part."""
 
-from collections.abc import Iterable, Sequence
-
 from slisde.errors import SlisdeError
+from slisde.experiments.tables.table import Table
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table whose first column is text and whose others are numbers."""
-    lines = ["| " + " | ".join(header) + " |", "|---" + "|---:" * (len(header) - 1) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines)
+def grid(table: Table) -> str:
+    """Return head and rows: the first column is text, the others are numbers."""
+    head = ["| " + " | ".join(table.columns) + " |"]
+    head += ["|---" + "|---:" * (len(table.columns) - 1) + "|"]
+    return "\n".join([*head, *("| " + " | ".join(map(str, row)) + " |" for row in table.rows)])
+
+
+def whole(table: Table) -> str:
+    """Return the table between its title and its notes."""
+    return "\n\n".join([f"**{table.title}**", grid(table), *table.notes])
 
 
 def replace_between(text: str, name: str, content: str) -> str:

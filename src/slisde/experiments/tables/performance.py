@@ -1,17 +1,17 @@
-"""The performance tables, rendered from the records of `benchmarks/performance.py`."""
+"""The performance tables, from the records of `benchmarks/performance.py`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from slisde.errors import SlisdeError
 from slisde.experiments.record import Record
-from slisde.experiments.tables.markdown import markdown_table
+from slisde.experiments.tables.markdown import grid
+from slisde.experiments.tables.paper_times import PAPER
+from slisde.experiments.tables.table import Number, Table
 
 PUBLISHED_STEP_S = 16.9
 PUBLISHED_MEMORY_GB = 10.3
 """The authors' code at B = 1024, N = 512 on a machine of this kind."""
-
-PAPER_GPU_MS = {(64, 512): (9.5, 54.0), (1024, 512): (69.0, 89.4), (4096, 512): (242.1, 178.6)}
-"""Training steps of SLiSDE and the Neural SDE on an RTX 6000 Ada (paper: tab:timing-full)."""
 
 FAMILIES = {
     "slisde": "SLiSDE, native engine",
@@ -22,91 +22,99 @@ FAMILIES = {
 }
 
 
-def summary(records: Sequence[Record]) -> str:
+def summary(records: Sequence[Record]) -> Table:
     """Return the small table of the README: the published figure and ours."""
-    main = _shape(records, 1024, 512)
-    small, large = _shape(records, 64, 512), _shape(records, 4096, 512)
+    main = _main(records)
     rows = [
         [
             "training step, B = 1024, N = 512",
-            f"{PUBLISHED_STEP_S} s",
-            f"{main['slisde_step_s']:.2f} s",
+            Number(PUBLISHED_STEP_S, ".1f", " s"),
+            Number(main["slisde_step_s"], ".2f", " s"),
         ],
-        ["its peak memory", f"{PUBLISHED_MEMORY_GB} GB", f"{main['peak_memory_gb']:.2f} GB"],
+        [
+            "its peak memory",
+            Number(PUBLISHED_MEMORY_GB, ".1f", " GB"),
+            Number(main["peak_memory_gb"], ".2f", " GB"),
+        ],
     ]
-    for record in (small, main, large):
-        paths = record["paths"]
-        ours, theirs = PAPER_GPU_MS[(paths, 512)]
-        ratio = f"{record['speedup_vs_neural_sde']:.1f}×"
-        rows.append(
-            [f"faster than a Neural SDE, B = {paths}", f"{theirs / ours:.1f}× (GPU)", ratio]
-        )
-    return markdown_table(["", "paper's code", "this code"], rows)
+    for (paths, steps), theirs in PAPER.items():
+        found = families_at(records, paths, steps)
+        if found is not None:
+            rows.append(
+                [
+                    f"faster than a Neural SDE, B = {paths}",
+                    Number(theirs.speedup, ".1f", "× (GPU)"),
+                    Number(found["speedup_vs_neural_sde"], ".1f", "×"),
+                ]
+            )
+    return Table("Against the paper's code", ["", "paper's code", "this code"], rows)
 
 
-def families(records: Sequence[Record]) -> str:
+def families(records: Sequence[Record]) -> Table:
     """Return forward pass and training step of every family and evaluation, at all shapes."""
     rows = []
-    for record in _of_kind(records, "families"):
+    for record in of_kind(records, "families"):
         shape = f"{record['paths']} × {record['steps']}"
         for name, label in FAMILIES.items():
             if f"{name}_step_s" in record:
                 forward, step = record[f"{name}_forward_s"], record[f"{name}_step_s"]
                 ratio = step / record["slisde_step_s"]
-                rows.append([f"{label}, {shape}", f"{forward:.3f}", f"{step:.3f}", f"{ratio:.1f}"])
-    return markdown_table(["B × N", "forward (s)", "step (s)", "step / SLiSDE"], rows)
+                numbers = [Number(forward, ".3f"), Number(step, ".3f"), Number(ratio, ".1f")]
+                rows.append([f"{label}, {shape}", *numbers])
+    return Table("Families", ["B × N", "forward (s)", "step (s)", "step / SLiSDE"], rows)
 
 
-def peak(records: Sequence[Record]) -> str:
+def peak(records: Sequence[Record]) -> Table:
     """Return the engine's share of the matrix-product peak."""
     rows = [
         [
             f"{record['paths']} × {record['steps']}",
-            f"{record['peak_gflops']:.0f}",
-            f"{record['slisde_gflops']:.0f}",
-            f"{100 * record['peak_fraction']:.0f} %",
-            f"{record['peak_memory_gb']:.2f}",
+            Number(record["peak_gflops"], ".0f"),
+            Number(record["slisde_gflops"], ".0f"),
+            Number(100 * record["peak_fraction"], ".0f", " %"),
+            Number(record["peak_memory_gb"], ".2f"),
         ]
-        for record in _of_kind(records, "families")
+        for record in of_kind(records, "families")
     ]
     header = ["B × N", "peak (GFLOP/s)", "step (GFLOP/s)", "share", "memory (GB)"]
-    return markdown_table(header, rows)
+    return Table("Share of the peak", header, rows)
 
 
 def scaling(records: Sequence[Record]) -> str:
-    """Return step times along N and along B, with the exponent fitted to each."""
+    """Return step times along N and along B in Markdown, with the exponent fitted to each."""
     parts = []
     for axis, name in (("steps", "N"), ("paths", "B")):
         points = sorted(
             (record[axis], record["seconds"])
-            for record in _of_kind(records, "scaling")
+            for record in of_kind(records, "scaling")
             if record["axis"] == axis
         )
         rows = [
-            [f"{size}", f"{seconds:.3f}", f"{1e3 * seconds / size:.3f}"] for size, seconds in points
+            [f"{size}", Number(seconds, ".3f"), Number(1e3 * seconds / size, ".3f")]
+            for size, seconds in points
         ]
-        table = markdown_table([name, "step (s)", f"ms per unit of {name}"], rows)
-        parts.append(f"{table}\n\nFitted exponent in {name}: **{exponent(points):.3f}**.")
+        table = Table(f"Scaling in {name}", [name, "step (s)", f"ms per unit of {name}"], rows)
+        parts.append(f"{grid(table)}\n\nFitted exponent in {name}: **{exponent(points):.3f}**.")
     return "\n\n".join(parts)
 
 
-def long_horizon(records: Sequence[Record]) -> str:
+def long_horizon(records: Sequence[Record]) -> Table:
     """Return memory measured and memory predicted, up to the longest run."""
     rows = [
         [
             f"{record['paths']} × {record['steps']}",
-            f"{record['peak_memory_gb']:.2f}",
-            f"{record['predicted_memory_gb']:.2f}",
+            Number(record["peak_memory_gb"], ".2f"),
+            Number(record["predicted_memory_gb"], ".2f"),
         ]
-        for record in _of_kind(records, "alone")
+        for record in of_kind(records, "alone")
     ]
     header = ["B × N", "peak memory (GB)", "`slisde inspect` says (GB)"]
-    return markdown_table(header, rows)
+    return Table("Memory", header, rows)
 
 
 def start(records: Sequence[Record]) -> str:
     """Return the sentence on the time from the command to the first step."""
-    record = _shape(records, 1024, 512)
+    record = _main(records)
     return (
         f"With a warm compilation cache, a new process has made its first training step "
         f"{record['first_step_after_s']:.1f} s after it was started; {record['slisde_step_s']:.1f} s "
@@ -116,14 +124,14 @@ def start(records: Sequence[Record]) -> str:
 
 def machine(records: Sequence[Record]) -> str:
     """Return the line that says what all of it ran on."""
-    facts = _shape(records, 1024, 512)["machine"]
+    facts = _main(records)["machine"]
     return (
         f"{facts['processor']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}; "
         f"Python {facts['python']}, jax {facts['jax']}; {facts['engine_reason']}."
     )
 
 
-PARTS = {
+PARTS: dict[str, Callable[[Sequence[Record]], Table | str]] = {
     "machine": machine,
     "families": families,
     "peak": peak,
@@ -142,14 +150,23 @@ def exponent(points: Sequence[tuple[int, float]]) -> float:
     return covariance / sum((x - mean_x) ** 2 for x, _ in logs)
 
 
-def _of_kind(records: Sequence[Record], kind: str) -> list[Record]:
+def of_kind(records: Sequence[Record], kind: str) -> list[Record]:
+    """Return the records of one study."""
     return [record for record in records if record["kind"] == kind]
 
 
-def _shape(records: Sequence[Record], paths: int, steps: int) -> Record:
+def families_at(records: Sequence[Record], paths: int, steps: int) -> Record | None:
+    """Return the times of all families at a shape, None where it was not measured."""
     matching = (
         record
-        for record in _of_kind(records, "families")
+        for record in of_kind(records, "families")
         if (record["paths"], record["steps"]) == (paths, steps)
     )
-    return next(matching)
+    return next(matching, None)
+
+
+def _main(records: Sequence[Record]) -> Record:
+    record = families_at(records, 1024, 512)
+    if record is None:
+        raise SlisdeError("the families were not timed at B = 1024, N = 512: run the study first.")
+    return record

@@ -1,10 +1,9 @@
-"""The TOY tables, rendered from the records of `benchmarks/toy.py` (paper: tab:toy3-vanilla, tab:abl-dist)."""
+"""The TOY tables, from the records of `benchmarks/toy.py` (paper: tab:toy3-vanilla, tab:abl-dist)."""
 
-import statistics
 from collections.abc import Callable, Sequence
 
 from slisde.experiments.record import Record
-from slisde.experiments.tables.markdown import markdown_table
+from slisde.experiments.tables.table import Table, over_seeds, published
 
 FULL = {"grid": 512, "paths": 1024, "steps": 1000}
 """The published protocol."""
@@ -26,6 +25,13 @@ METRICS = {
     "w1_maximum": ("W₁, running maximum", 1.0, {2: (0.037, 0.002)}),
 }
 
+DISTANCES = ("ks_terminal", "w1_terminal", "ks_maximum", "w1_maximum")
+BASELINE_DISTANCES = {
+    "Neural SDE": ((0.019, 0.002), (0.020, 0.002), (0.059, 0.002), (0.047, 0.002)),
+    "SLiCE": ((0.022, 0.002), (0.031, 0.003), (0.081, 0.003), (0.067, 0.003)),
+}
+"""The paper's two-layer baselines, in the order of `DISTANCES` (paper: tab:abl-dist)."""
+
 VARIANTS = {
     "as published, at this size": ((), "last"),
     "averaged weights (EMA 0.99)": ((), "averaged"),
@@ -37,67 +43,89 @@ VARIANTS = {
     "antithetic, straight-through, late paths": (("antithetic", "late", "straight"), "last"),
 }
 
+PUBLISHED = "the paper's numbers are means over seven seeds ± standard errors."
 
-def fits(records: Sequence[Record]) -> str:
+
+def fits(records: Sequence[Record]) -> Table:
     """Return the published metrics beside ours, both depths."""
     rows = []
-    for name, (label, unit, published) in METRICS.items():
-        scale = "" if unit == 1.0 else f" ({POWERS[unit]})"
-        row = [label + scale]
+    for name, (label, unit, known) in METRICS.items():
+        row = [label if unit == 1.0 else f"{label} ({POWERS[unit]})"]
         for depth in (2, 3):
-            row.append(_published(published.get(depth)))
             values = [r["last"][name] / unit for r in _chosen(records, FULL, (), depth)]
-            row.append(mean_and_error(values, "{:.3f}"))
+            row += [published(known.get(depth), ".3f"), over_seeds(values, ".3f")]
         rows.append(row)
-    header = ["", "paper, L = 2", "ours, L = 2", "paper, L = 3", "ours, L = 3"]
-    return markdown_table(header, rows)
+    return Table(
+        "SLiSDE fitted to TOY",
+        ["", "paper, L = 2", "ours, L = 2", "paper, L = 3", "ours, L = 3"],
+        rows,
+        [_protocol(FULL), f"Paper: tab:toy3-vanilla, tab:abl-dist; {PUBLISHED}"],
+    )
 
 
-def ablation(records: Sequence[Record]) -> str:
+def recovery(records: Sequence[Record]) -> Table:
+    """Return distances of fitted laws to the true one, the paper's families first."""
+    ours = [
+        [
+            f"SLiSDE, ours, L = {depth}",
+            *(
+                over_seeds([r["last"][name] for r in _chosen(records, FULL, (), depth)], ".3f")
+                for name in DISTANCES
+            ),
+        ]
+        for depth in (2, 3)
+    ]
+    theirs = {**BASELINE_DISTANCES, "SLiSDE": [METRICS[name][2][2] for name in DISTANCES]}
+    rows = [
+        [f"{family}, paper, L = 2", *(published(value, ".3f") for value in values)]
+        for family, values in theirs.items()
+    ]
+    return Table(
+        "Distances of the fitted law of TOY to the true one",
+        ["", *(METRICS[name][0] for name in DISTANCES)],
+        [*rows, *ours],
+        [
+            f"{_protocol(FULL)} Distances are of 20,000 paths to the 200,000 of the ground truth.",
+            f"Paper: tab:abl-dist; {PUBLISHED}",
+        ],
+    )
+
+
+def ablation(records: Sequence[Record]) -> Table:
     """Return what each departure from the paper's training does, at the reduced protocol."""
     rows = []
     for label, (options, weights) in VARIANTS.items():
-        chosen = _chosen(records, REDUCED, options, 2)
+        chosen = [record[weights] for record in _chosen(records, REDUCED, options, 2)]
         if not chosen:
             continue
         rows.append(
             [
                 label,
-                mean_and_error([r[weights]["debiased_loss"] / 1e-4 for r in chosen], "{:.2f}"),
-                mean_and_error([r[weights]["expected_loss_2048"] / 1e-4 for r in chosen], "{:.2f}"),
-                mean_and_error([r[weights]["mae_barrier"] / 1e-2 for r in chosen], "{:.2f}"),
-                mean_and_error([r[weights]["ks_maximum"] for r in chosen], "{:.3f}"),
+                over_seeds([r["debiased_loss"] / 1e-4 for r in chosen], ".2f"),
+                over_seeds([r["expected_loss_2048"] / 1e-4 for r in chosen], ".2f"),
+                over_seeds([r["mae_barrier"] / 1e-2 for r in chosen], ".2f"),
+                over_seeds([r["ks_maximum"] for r in chosen], ".3f"),
             ]
         )
-    header = [
-        "training",
-        "population loss (10⁻⁴)",
-        "expected loss, 2,048 paths (10⁻⁴)",
-        "barrier MAE (10⁻²)",
-        "KS, running maximum",
-    ]
-    return markdown_table(header, rows)
+    return Table(
+        "What helps in training, on TOY",
+        [
+            "training",
+            "population loss (10⁻⁴)",
+            "expected loss, 2,048 paths (10⁻⁴)",
+            "barrier MAE (10⁻²)",
+            "KS, running maximum",
+        ],
+        rows,
+        [f"Two layers. {_protocol(REDUCED)} A study of our own: the paper has no such table."],
+    )
 
 
-def mean_and_error(values: Sequence[float], form: str) -> str:
-    """Return mean ± standard error with the number of seeds; one seed has no error.
-
-    >>> mean_and_error([1.0, 3.0], "{:.1f}")
-    '2.0 ± 1.0 (2 seeds)'
-    >>> mean_and_error([1.0], "{:.1f}")
-    '1.0 (1 seed)'
-    """
-    if not values:
-        return "not run yet"
-    mean = form.format(statistics.fmean(values))
-    if len(values) == 1:
-        return f"{mean} (1 seed)"
-    error = form.format(statistics.stdev(values) / len(values) ** 0.5)
-    return f"{mean} ± {error} ({len(values)} seeds)"
-
-
-def _published(value: tuple[float, float] | None) -> str:
-    return "" if value is None else f"{value[0]:.3f} ± {value[1]:.3f}"
+def _protocol(size: dict[str, int]) -> str:
+    return (
+        f"{size['steps']:,} training steps of {size['paths']:,} fresh paths on {size['grid']} time "
+        "steps; indicators are sigmoids in training and hard in every number."
+    )
 
 
 def _chosen(
@@ -112,4 +140,4 @@ def _chosen(
     ]
 
 
-PARTS: dict[str, Callable[[Sequence[Record]], str]] = {"toy": fits, "ablation": ablation}
+PARTS: dict[str, Callable[[Sequence[Record]], Table]] = {"toy": fits, "ablation": ablation}

@@ -1,5 +1,7 @@
 """The smile of one expiry: volatilities above, errors below on a scale of their own."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Int
@@ -8,7 +10,8 @@ from slisde.calibration.smile_fit import ExpiryLaw, SmileFit
 from slisde.data.implied_vol import POINTS
 from slisde.report.figures.style import axis, beyond, blank, caption, edge, symbols
 from slisde.report.notation import ABSENT
-from slisde.report.palette import FAIR, INNER_BAND, MUTED, Colour
+from slisde.report.palette import FAIR, INK, INNER_BAND, MUTED, Colour
+from slisde.report.rivals import RivalFit
 
 MARGIN = 0.12
 """Room above and below the quotes, as a share of their range."""
@@ -19,10 +22,19 @@ LEAST = 0.5
 STRETCH = 4.0
 """Errors up to this many times the ninth decile are drawn in their place."""
 
+DASHES = ("6 3", "1.5 2.5")
+"""Lines of other models, in pixels: the first is dashed, the second dotted."""
+
 VOLATILITIES, ERRORS = "y", "y2"
 
 
-def smile(fit: SmileFit, law: ExpiryLaw | None, maturity: float, colour: Colour) -> go.Figure:
+def smile(
+    fit: SmileFit,
+    law: ExpiryLaw | None,
+    maturity: float,
+    colour: Colour,
+    rivals: Sequence[RivalFit] = (),
+) -> go.Figure:
     """Return the figure of an expiry; its model line needs the law."""
     rows = np.flatnonzero(fit.quotes.maturity == maturity)
     figure = blank(430)
@@ -38,6 +50,7 @@ def smile(fit: SmileFit, law: ExpiryLaw | None, maturity: float, colour: Colour)
     for held_out, market in ((False, MUTED), (True, FAIR)):
         chosen = rows[fit.quotes.held_out[rows] == held_out]
         _draw_quotes(figure, fit, chosen, market)
+    _draw_rivals(figure, fit, ordered, rivals)
     end = edge(np.concatenate([fit.error[rows], low[rows], high[rows]]), LEAST, STRETCH)
     _draw_errors(figure, fit, rows, end, colour)
     figure.add_hline(0.0, line={"color": MUTED.light, "width": 1}, yref=ERRORS)
@@ -61,6 +74,27 @@ def _draw_model(figure: go.Figure, law: ExpiryLaw, colour: Colour) -> None:
         line={"color": colour.light, "width": 2},
         hoverinfo="skip",
     )
+
+
+def _draw_rivals(
+    figure: go.Figure, fit: SmileFit, rows: Int[np.ndarray, " row"], rivals: Sequence[RivalFit]
+) -> None:
+    """Draw thin lines through the strikes of the quotes, in both panels."""
+    strike = np.exp(fit.quotes.log_moneyness[rows])
+    for index, rival in enumerate(rivals):
+        for yaxis, offset in ((VOLATILITIES, 0.0), (ERRORS, fit.quotes.volatility[rows])):
+            figure.add_scatter(
+                x=strike,
+                y=POINTS * (rival.volatility[rows] - offset),
+                yaxis=yaxis,
+                mode="lines",
+                line={
+                    "color": INK.light,
+                    "width": 1,
+                    "dash": DASHES[index % len(DASHES)].replace(" ", "px,") + "px",
+                },
+                hoverinfo="skip",
+            )
 
 
 def _draw_quotes(
