@@ -5,6 +5,7 @@ Nothing is computed on import, because a process must join the others before it 
 
 import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -33,8 +34,9 @@ def slisde(**options) -> SLiSDE:
 
 # The baselines start freely: with a prescribed start their bias has the gradient 0, which rounding
 # makes ± 1e-7 and Adam a full step in either direction.
-RUNS: dict[str, tuple[Callable[[], AbstractPathModel], dict[str, bool]]] = {
+RUNS: dict[str, tuple[Callable[[], AbstractPathModel], dict[str, Any]]] = {
     "slisde": (slisde, {}),
+    "averaged_errors": (slisde, {"memory": 0.9}),
     "slisde_in_mirrored_pairs": (lambda: slisde(prior=True, rho=0.5), MIRRORED),
     "mixing": (lambda: slisde(readout=Readout.MIXING), {}),
     "normalised": (lambda: slisde(readout=Readout.NORMALISED), {}),

@@ -10,18 +10,13 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, with_slope_of
+from slisde.calibration.objective import Memory, Objective, training_weights
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
-from slisde.calibration.simulate import simulate
 from slisde.calibration.validation import Best
-from slisde.errors import ProblemError
 from slisde.flow.grid import TimeGrid
-from slisde.flow.mixture import drawn
-from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
-from slisde.functionals.terminal import Forward
 from slisde.model.interface import AbstractPathModel
 
 
@@ -34,14 +29,7 @@ class TrainState(eqx.Module):
     step: Int[Array, ""]
     skipped: Int[Array, ""]
     best: Best | None
-    memory: "Memory | None"
-
-
-class Memory(eqx.Module):
-    """Errors averaged over steps, and the weights that the last of them were seen with."""
-
-    errors: Float[Array, " target"]
-    weights: PyTree
+    memory: Memory | None
 
 
 class StepReport(eqx.Module):
@@ -95,41 +83,16 @@ def make_step(
     key: PRNGKeyArray,
 ) -> Step:
     """Return the training step of a run; step k draws its paths from `fold_in(key, k)`."""
-    static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
-    smoothing = Smoothing(settings.temperature, settings.straight_through)
-    times, every = jnp.asarray(grid.times), training_weights(model, problem)
-    fitted = np.flatnonzero(every)
-    evaluator = problem.evaluator(smoothing, fitted.tolist())
-    values = jnp.asarray(problem.values[fitted], times.dtype)
-    target_weights = jnp.asarray(every[fitted], times.dtype)
-    objective = unbiased_loss if settings.unbiased else plain_loss
+    objective = Objective(model, problem, grid, settings, penalties)
     optimiser = _optimiser(settings)
-
-    def draw(weights, paths, key):
-        batch = simulate(
-            eqx.combine(weights, static), grid, paths, antithetic=settings.antithetic, key=key
-        )
-        return batch if settings.conditional else drawn(batch)
-
-    def loss(weights, state, paths, key):
-        batch = draw(weights, paths, key)
-        samples = evaluator(batch, times)
-        data, errors = objective(samples, values, target_weights), None
-        if state.memory is not None and settings.memory is not None:
-            # What the same paths say about the weights before tells how the errors have moved.
-            before = evaluator(draw(state.memory.weights, paths, key), times)
-            share = jnp.where(state.step > 0, settings.memory, 0.0)
-            kept = share * (state.memory.errors - (jnp.mean(before, axis=0) - values))
-            errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - values + kept)
-            data = with_slope_of(data, remembered_loss(samples, errors, target_weights))
-        extra = sum(penalty(eqx.combine(weights, static), drawn(batch)) for penalty in penalties)
-        return data + extra, errors
 
     @partial(jax.jit, static_argnums=1)
     def step(state: TrainState, paths: int) -> tuple[TrainState, StepReport]:
         key_now = jax.random.fold_in(key, state.step)
-        differentiate = jax.value_and_grad(loss, has_aux=True)
-        (value, errors), gradient = differentiate(state.weights, state, paths, key_now)
+        differentiate = jax.value_and_grad(objective, has_aux=True)
+        (value, errors), gradient = differentiate(
+            state.weights, state.memory, state.step, paths, key_now
+        )
         norm = optax.tree.norm(gradient)
         finite = jnp.isfinite(value) & jnp.isfinite(norm)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
@@ -148,25 +111,6 @@ def make_step(
         return state, StepReport(value, norm, finite)
 
     return lambda state: step(state, settings.paths_at(int(state.step)))
-
-
-def training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:
-    """Return the problem's weights, without the forwards that a martingale meets by construction.
-
-    Their sampled errors would be noise and nothing else.
-    """
-    weights = problem.weights()
-    if model.is_martingale:
-        known = [
-            isinstance(target.functional, Forward) and target.value == problem.initial_value
-            for target in problem.targets
-        ]
-        weights = np.where(known, 0.0, weights)
-    if not weights.any():
-        raise ProblemError(
-            f"{problem.name} has only forwards, which a martingale meets without training."
-        )
-    return weights
 
 
 def _averaged(state: TrainState, weights: PyTree, decay: float | None) -> PyTree:

@@ -11,11 +11,12 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from slisde.calibration.fit import Progress
+from slisde.calibration.objective import training_weights
 from slisde.calibration.penalty import Penalty, entropy_to
 from slisde.calibration.processes import is_writer
 from slisde.calibration.run import RunDirectory
 from slisde.calibration.settings import TrainSettings
-from slisde.calibration.step import fitted, training_weights
+from slisde.calibration.step import fitted
 from slisde.calibration.train_run import train_run
 from slisde.errors import ConfigError, ProblemError
 from slisde.experiments.build import build_grid, build_model, build_settings

@@ -19,7 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from slisde.calibration.step import training_weights
+from slisde.calibration.objective import training_weights
 from slisde.data.implied_vol import POINTS
 from slisde.data.smile import SmileQuotes, smile_quotes
 from slisde.experiments.job import FittedRun

@@ -1,0 +1,106 @@
+"""The loss of a training step on fresh paths (paper: eq:calib-loss, sec:objective)."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, with_slope_of
+from slisde.calibration.penalty import Penalty
+from slisde.calibration.settings import TrainSettings
+from slisde.calibration.simulate import simulate
+from slisde.errors import ProblemError
+from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import Sample, drawn
+from slisde.functionals.base import Smoothing
+from slisde.functionals.problem import Problem
+from slisde.functionals.terminal import Forward
+from slisde.model.interface import AbstractPathModel
+
+
+class Memory(eqx.Module):
+    """Errors averaged over steps, and the weights that the last of them were seen with."""
+
+    errors: Float[Array, " target"]
+    weights: PyTree
+
+
+class Objective:
+    """The loss of a model's weights on the fitted targets of a problem.
+
+    Args:
+        model: all of the model but its weights.
+        problem: what is to be met.
+        grid: the time grid.
+        settings: which loss, and how paths are drawn for it.
+        penalties: added to it.
+    """
+
+    def __init__(
+        self,
+        model: AbstractPathModel,
+        problem: Problem,
+        grid: TimeGrid,
+        settings: TrainSettings,
+        penalties: Sequence[Penalty] = (),
+    ):
+        every = training_weights(model, problem)
+        fitted = np.flatnonzero(every)
+        smoothing = Smoothing(settings.temperature, settings.straight_through)
+        self.static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
+        self.grid, self.settings, self.penalties = grid, settings, penalties
+        self.times = jnp.asarray(grid.times)
+        self.evaluator = problem.evaluator(smoothing, fitted.tolist())
+        self.values = jnp.asarray(problem.values[fitted], self.times.dtype)
+        self.target_weights = jnp.asarray(every[fitted], self.times.dtype)
+
+    def __call__(
+        self,
+        weights: PyTree,
+        memory: Memory | None,
+        step: Int[Array, ""],
+        paths: int,
+        key: PRNGKeyArray,
+    ) -> tuple[Float[Array, ""], Float[Array, " target"] | None]:
+        """Return the loss, and the averaged errors where there is a memory."""
+        batch = self._draw(weights, paths, key)
+        samples = self.evaluator(batch, self.times)
+        loss = unbiased_loss if self.settings.unbiased else plain_loss
+        data, errors = loss(samples, self.values, self.target_weights), None
+        if memory is not None and self.settings.memory is not None:
+            # What the same paths say about the weights before tells how the errors have moved.
+            before = self.evaluator(self._draw(memory.weights, paths, key), self.times)
+            share = jnp.where(step > 0, self.settings.memory, 0.0)
+            kept = share * (memory.errors - (jnp.mean(before, axis=0) - self.values))
+            errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - self.values + kept)
+            data = with_slope_of(data, remembered_loss(samples, errors, self.target_weights))
+        model = eqx.combine(weights, self.static)
+        extra = sum(penalty(model, drawn(batch)) for penalty in self.penalties)
+        return data + extra, errors
+
+    def _draw(self, weights: PyTree, paths: int, key: PRNGKeyArray) -> Sample:
+        model = eqx.combine(weights, self.static)
+        batch = simulate(model, self.grid, paths, antithetic=self.settings.antithetic, key=key)
+        return batch if self.settings.conditional else drawn(batch)
+
+
+def training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:
+    """Return the problem's weights, without the forwards that a martingale meets by construction.
+
+    Their sampled errors would be noise and nothing else.
+    """
+    weights = problem.weights()
+    if model.is_martingale:
+        known = [
+            isinstance(target.functional, Forward) and target.value == problem.initial_value
+            for target in problem.targets
+        ]
+        weights = np.where(known, 0.0, weights)
+    if not weights.any():
+        raise ProblemError(
+            f"{problem.name} has only forwards, which a martingale meets without training."
+        )
+    return weights
