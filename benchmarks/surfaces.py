@@ -10,65 +10,37 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
 
 keep_compiled_programs()
 
-from slisde.baselines.parametric import Parametric  # noqa: E402
+from slisde.baselines.parametric import Parametric, ParametricFit  # noqa: E402
 from slisde.baselines.parametric import calibrate as calibrate_parametric  # noqa: E402
 from slisde.calibration.estimate import estimate  # noqa: E402
 from slisde.calibration.estimator import Estimator  # noqa: E402
 from slisde.calibration.fit import Progress, calibrate  # noqa: E402
-from slisde.data.smile import SmileScore, score, smile_quotes  # noqa: E402
+from slisde.data.smile import SmileScore, score, smile_quotes, units  # noqa: E402
+from slisde.data.surface.weights import weighted_by_vega  # noqa: E402
 from slisde.experiments.config import parse  # noqa: E402
 from slisde.experiments.job import prepare  # noqa: E402
 from slisde.experiments.machine import describe  # noqa: E402
 from slisde.experiments.presets import preset  # noqa: E402
 from slisde.experiments.record import Record, append, read  # noqa: E402
-from slisde.experiments.sources import build_problem  # noqa: E402
+from slisde.experiments.studied_surfaces import SURFACES, source, studied_problem  # noqa: E402
 from slisde.functionals.problem import Problem  # noqa: E402
+from slisde.functionals.terminal import Call, DigitalBelow, Forward, Put  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "results" / "surfaces.jsonl"
 PATHS = 2**17
 """Paths behind a score."""
 
-SURFACES: dict[str, dict[str, Any]] = {
-    "spx_2026-01-30": {
-        "source": "spx_2026-01-30_yahoo.csv",
-        "root": "SPX",
-        "spot": 6939.03,
-        "expiries": ["2026-04-17", "2026-06-18", "2026-09-18", "2026-12-18", "2027-01-15"],
-    },
-    "dax_2026-07-02": {
-        "source": "dax_2026-07-02_eurex.csv",
-        "quote_date": "2026-07-02",
-        "spot": 25_559.0,
-        "expiries": ["2026-08-21", "2026-09-18", "2026-12-18", "2027-03-19", "2027-06-18"],
-    },
-    "dax_2002-07-05": {
-        "source": "dax_2002-07-05_vols.csv",
-        "quote_date": "2002-07-05",
-        "spot": 4468.17,
-        "rates": [0.0357, 0.0349, 0.0341, 0.0355, 0.0359, 0.0368, 0.0386, 0.0401],
-        "expiries": [
-            "2002-07-18",
-            "2002-08-15",
-            "2002-09-18",
-            "2002-12-17",
-            "2003-03-18",
-            "2003-06-15",
-            "2003-12-11",
-            "2004-06-07",
-        ],
-        "hold_out": False,
-    },
-}
-"""The surfaces of the study; that of 2002 is fitted whole, as QuantLib's own tests do."""
+STEP = 1e-4
+"""Half the width of the put spread by which Heston's and Bates' models price a digital."""
 
 
 def main() -> None:
@@ -91,19 +63,22 @@ def main() -> None:
 
 
 def run(name: str, fitter: str, data: Path) -> Record:
-    surface = SURFACES[name]
-    source = str(data / surface["source"])
-    problem = build_problem(parse({"problem": {**surface, "source": source}}).problem)
+    problem = studied_problem(name, data)
     kind, _, seed = fitter.partition(":")
     if seed:
-        return {"fitter": kind, "seed": int(seed), **_slisde(problem, source, int(seed))}
+        file = source(name, data)
+        return {"fitter": kind, "seed": int(seed), **_slisde(problem, file, int(seed))}
     return {"fitter": kind, **_parametric(problem, Parametric(kind))}
 
 
-def _slisde(problem: Problem, source: str, seed: int) -> Record:
-    tables = {name: dict(table) for name, table in preset("standard", source).items()}
+def _slisde(problem: Problem, file: str, seed: int) -> Record:
+    tables = {name: dict(table) for name, table in preset("standard", file).items()}
     tables.setdefault("train", {})["seed"] = seed
-    job = prepare(parse(tables), problem)
+    trained = problem
+    if set(problem.forwards.values()) != {1.0}:
+        tables.setdefault("model", {})["growth"] = True
+        trained = weighted_by_vega(problem)
+    job = prepare(parse(tables), trained)
     began = time.perf_counter()
 
     def report(progress: Progress) -> None:
@@ -112,7 +87,7 @@ def _slisde(problem: Problem, source: str, seed: int) -> Record:
             print(f"  step {progress.step}, {spent:.0f} s", file=sys.stderr, flush=True)
 
     fit = calibrate(
-        job.model, problem, job.grid, job.settings, report=report, key=job.keys.training
+        job.model, trained, job.grid, job.settings, report=report, key=job.keys.training
     )
     seconds = time.perf_counter() - began
     result = estimate(
@@ -120,7 +95,7 @@ def _slisde(problem: Problem, source: str, seed: int) -> Record:
         problem,
         job.grid,
         PATHS,
-        estimator=Estimator.HEDGED,
+        estimator=Estimator.HEDGED if fit.model.is_martingale else Estimator.CONDITIONAL,
         key=job.keys.metrics,
     )
     quotes = smile_quotes(problem)
@@ -130,6 +105,7 @@ def _slisde(problem: Problem, source: str, seed: int) -> Record:
         "skipped": fit.skipped,
         "noise": float(np.sqrt(np.mean(noise**2))),
         "settings": tables,
+        **_losses(result.mean, problem),
         **_scores(score(result.mean[quotes.index], quotes)),
     }
 
@@ -140,11 +116,44 @@ def _parametric(problem: Problem, kind: Parametric) -> Record:
     fit = calibrate_parametric(
         kind, quotes.maturity[fitted], strike[fitted], quotes.volatility[fitted]
     )
-    prices = fit.prices(quotes.maturity, strike, quotes.is_call)
+    prices = quotes.unit * fit.prices(quotes.maturity, strike, quotes.is_call)
     return {
         "seconds": fit.seconds,
         "parameters": dict(fit.parameters),
+        **_losses(_expectations(fit, problem), problem),
         **_scores(score(prices, quotes)),
+    }
+
+
+def _expectations(fit: ParametricFit, problem: Problem) -> Float[np.ndarray, " target"]:
+    """Return a parametric model's values of all targets, which are options, digitals and forwards."""
+    known, means = units(problem), np.zeros(len(problem.targets))
+    for index, target in enumerate(problem.targets):
+        functional = target.functional
+        maturity, (forward, unit) = float(functional.maturity), known[float(functional.maturity)]
+        if isinstance(functional, Forward):
+            means[index] = forward
+        elif isinstance(functional, DigitalBelow):
+            ends = float(functional.strike) / forward + np.array([-STEP, STEP])
+            low, high = fit.prices(np.full(2, maturity), ends, np.zeros(2, bool)).tolist()
+            means[index] = unit / forward * (high - low) / (2.0 * STEP)
+        elif isinstance(functional, Call | Put):
+            strike = np.array([float(functional.strike) / forward])
+            call = np.array([isinstance(functional, Call)])
+            means[index] = unit * fit.prices(np.array([maturity]), strike, call)[0]
+    return means
+
+
+def _losses(means: Float[np.ndarray, " target"], problem: Problem) -> Record:
+    """Return what tab:dax3-main has: the held-out loss, and that of the far puts alone."""
+    far = np.array([t.held_out and t.group == "far_puts" for t in problem.targets])
+    if not far.any():
+        return {}
+    squares = (means - problem.values) ** 2
+    return {
+        "held_out_loss": float(problem.weights(held_out=True) @ squares),
+        "far_put_loss": float(squares[far].mean()),
+        "left_out": int(smile_quotes(problem).left_out.size),
     }
 
 

@@ -1,5 +1,7 @@
 """Fits in volatilities, of prices whose volatilities are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -32,8 +34,8 @@ def estimate(problem, shift=0.0):
     return Estimate(problem, PATHS, mean, variance, np.tile(mean, (BATCHES, 1)))
 
 
-def test_a_problem_in_other_units_has_no_smile():
-    other = paper_problem(make_chain(step=200.0))
+def test_a_problem_without_forwards_has_no_smile():
+    other = replace(paper_problem(make_chain(step=200.0)), forwards={})
     values = other.values
     given = Estimate(other, PATHS, values, values, np.tile(values, (BATCHES, 1)))
     assert smile_fit(given) is None

@@ -101,3 +101,11 @@ def test_noise_types_and_stackings_become_objects():
 def test_the_grid_has_the_configured_steps_and_spacing(spacing, times):
     grid = build_grid(parse({"grid": {"steps": 4, "spacing": spacing}}).grid, 2.0, [0.5])
     assert grid.times.tolist() == times
+
+
+def test_days_may_be_given_without_quotes(tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text("[problem]\nexpiries = [2026-03-20, 2026-06-19]\n", encoding="utf-8")
+    problem = load(file, ["problem.quote_date=2026-01-30"]).problem
+    assert problem.quote_date == "2026-01-30"
+    assert problem.expiries == ["2026-03-20", "2026-06-19"]

@@ -1,6 +1,7 @@
 """What is said of a fit, in prices and in volatilities."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,9 +71,11 @@ def test_estimators_agree_within_their_errors_and_differ_in_them(mixing):
     assert noise == sorted(noise, reverse=True)
 
 
-def test_other_conventions_have_no_volatilities():
+def test_only_problems_with_forwards_have_volatilities():
     paper = untrained(paper_problem(make_chain(step=200.0)), readout="mixing")
-    values = evaluate_run(paper, 256)[1]
+    assert evaluate_run(paper, 256)[1]["implied_vol"]["held_out"]["rmse"] > 0.0
+    unknown = replace(paper, problem=replace(paper.problem, forwards={}))
+    values = evaluate_run(unknown, 256)[1]
     assert "implied_vol" not in values
     assert "arbitrage" not in values
 

@@ -61,7 +61,16 @@ def arguments(draw):
     )
     groups = draw(st.lists(st.sampled_from([t.group for t in chosen]), unique=True))
     weights = {group: draw(st.floats(1e-300, 1e300)) for group in groups}
-    return chosen, horizon, draw(st.none() | finite), weights, draw(names)
+    known = st.dictionaries(st.floats(1e-3, 1e3), st.floats(1e-300, 1e300), max_size=3)
+    return (
+        chosen,
+        horizon,
+        draw(st.none() | finite),
+        weights,
+        draw(names),
+        draw(known),
+        draw(known),
+    )
 
 
 def fingerprint(problem):
@@ -72,6 +81,8 @@ def fingerprint(problem):
         problem.horizon,
         problem.initial_value,
         list(problem.group_weights.items()),
+        list(problem.forwards.items()),
+        list(problem.discounts.items()),
     )
     return repr((head, rows))
 
@@ -141,6 +152,14 @@ def test_numbers_may_be_integers_and_numpy_scalars_are_written_plainly(tmp_path)
             "weights the group `calls`, which",
         ),
         ("[[target]]", "[group_weights]\nall = true\n[[target]]", "[group_weights] `all` must be"),
+        (
+            "[[target]]",
+            "[forwards]\nsoon = 1\n[[target]]",
+            '`soon` must be a maturity, as in `"0.5"`',
+        ),
+        ("[[target]]", '[forwards]\n"0.5" = "x"\n[[target]]', "[forwards] `0.5` must be a number"),
+        ("[[target]]", '[forwards]\n"0.5" = 0\n[[target]]', "the forward of maturity 0.5 is 0.0"),
+        ("[[target]]", '[discounts]\n"0.5" = -1\n[[target]]', "the discount of maturity 0.5 is -1"),
         ("name =", "name", ": is not TOML: "),
     ],
 )

@@ -9,7 +9,14 @@ import pytest
 from slisde import SLiSDE, TimeGrid
 from slisde.errors import ArgumentError
 from slisde.flow.mixture import Mixture, drawn
-from slisde.model.martingale import HIGHEST, OWN_SHARE, VOLATILITY, MartingaleReadout
+from slisde.model.martingale import (
+    HIGHEST,
+    KNOTS,
+    OWN_SHARE,
+    VOLATILITY,
+    MartingaleReadout,
+    growth_curve,
+)
 from slisde.model.stack import Readout
 from tests.builders import random_grid
 
@@ -128,3 +135,72 @@ def test_a_normalised_batch_has_its_mean_at_the_start():
 def test_a_batch_without_a_start_cannot_be_normalised():
     with pytest.raises(ArgumentError, match="must be given"):
         SLiSDE(16, 3, 2, readout=Readout.NORMALISED, key=jax.random.key(0))
+
+
+def grown(kind, slopes, **options):
+    """Return an untrained model whose mean grows as it is told."""
+    model = SLiSDE(16, 3, 2, readout=kind, growth=True, key=jax.random.key(0), **options)
+    return eqx.tree_at(lambda tree: tree.readout.slopes, model, jnp.asarray(slopes))
+
+
+def test_growth_is_linear_between_knots_from_zero():
+    slopes = np.linspace(-0.1, 0.2, KNOTS - 1)
+    grid = TimeGrid(np.linspace(0.0, 2.0, 2 * (KNOTS - 1) + 1))
+    curve = np.asarray(growth_curve(jnp.asarray(slopes), grid))
+    width = 2.0 / (KNOTS - 1)
+    np.testing.assert_allclose(curve[::2], np.concatenate([[0.0], np.cumsum(slopes) * width]))
+    np.testing.assert_allclose(curve[1::2], (curve[:-1:2] + curve[2::2]) / 2.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Readout.MARTINGALE, Readout.MIXING])
+def test_the_mean_of_a_growing_path_is_its_curve(kind):
+    model = grown(kind, np.linspace(0.3, -0.1, KNOTS - 1), initial_value=2.0)
+    grid, count = TimeGrid.uniform(1.0, 16), 20_000
+    paths = np.asarray(model(grid, count, key=jax.random.key(1)), np.float64)
+    mean = 2.0 * np.exp(np.asarray(growth_curve(model.readout.slopes, grid)))
+    error = paths.std(axis=0) / count**0.5
+    assert np.all(np.abs(paths.mean(axis=0) - mean) <= 4.0 * error)
+    assert np.abs(mean[-1] - 2.0) > 20.0 * error[-1]
+    assert not model.is_martingale
+
+
+def test_without_slopes_growth_changes_nothing():
+    plain = SLiSDE(16, 3, 2, readout=Readout.MIXING, key=jax.random.key(0))
+    model = grown(Readout.MIXING, np.zeros(KNOTS - 1))
+    grid = TimeGrid.uniform(1.0, 8)
+    for one, other in zip(
+        jax.tree.leaves(plain.draw(grid, 6, key=jax.random.key(1))),
+        jax.tree.leaves(model.draw(grid, 6, key=jax.random.key(1))),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert plain.is_martingale
+
+
+def test_the_law_given_the_latent_path_grows_along():
+    slopes = np.full(KNOTS - 1, 0.5)
+    grid, key = TimeGrid.uniform(1.0, 8), jax.random.key(1)
+    still, moving = (grown(Readout.MIXING, s).draw(grid, 6, key=key) for s in (0 * slopes, slopes))
+    assert isinstance(still, Mixture)
+    assert isinstance(moving, Mixture)
+    factor = np.exp(0.5 * np.asarray(grid.times))
+    np.testing.assert_allclose(moving.centre, np.asarray(still.centre) * factor, rtol=1e-5)
+    np.testing.assert_allclose(moving.values, np.asarray(still.values) * factor, rtol=1e-5)
+    np.testing.assert_array_equal(moving.variance, still.variance)
+
+
+def test_an_expiry_moves_all_slopes_before_it_and_none_after():
+    grid = TimeGrid.uniform(1.0, KNOTS - 1)
+    loadings, noise = jnp.zeros((grid.steps + 1, 3, 1)), jnp.zeros((grid.steps, 2, 1))
+
+    def value(part):
+        return part(loadings, grid, noise, jnp.zeros((grid.steps, 1, 1))).centre[0, 6]
+
+    slopes = eqx.filter_grad(value)(readout(True, growth=True)).slopes
+    assert np.all(slopes[:6] > 0.0)
+    assert np.all(slopes[6:] == 0.0)
+
+
+def test_only_martingales_grow():
+    with pytest.raises(ArgumentError, match="must be false with the readout `linear`"):
+        SLiSDE(16, 3, 2, growth=True, key=jax.random.key(0))

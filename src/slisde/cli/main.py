@@ -12,6 +12,7 @@ from slisde.cli.evaluate import evaluate
 from slisde.cli.inspect import inspect
 from slisde.cli.price import price
 from slisde.cli.quotes import quotes
+from slisde.cli.rare import rare
 from slisde.cli.report import report
 from slisde.cli.simulate import simulate
 from slisde.cli.table import table
@@ -30,6 +31,7 @@ for command in (
     calibrate,
     evaluate,
     price,
+    rare,
     simulate,
     report,
     quotes,

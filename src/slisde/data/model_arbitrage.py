@@ -55,7 +55,8 @@ def model_arbitrage(
     """Return the violations that noise does not explain.
 
     Args:
-        batch_prices: of the model in independent batches of equal size, in the order of the quotes.
+        batch_prices: of the model in independent batches of equal size, in the units and in the order
+            of the quotes.
         quotes: from `slisde.data.smile.smile_quotes`.
     """
     curves = list(_curves(batch_prices, quotes))
@@ -82,7 +83,7 @@ def _curves(
 ) -> Iterator[_Curve]:
     """Give the curve of each maturity; of a call and a put at one strike, that out of the money."""
     strike = np.exp(quotes.log_moneyness)
-    calls = batch_prices + np.where(quotes.is_call, 0.0, 1.0 - strike)
+    calls = batch_prices / quotes.unit + np.where(quotes.is_call, 0.0, 1.0 - strike)
     in_the_money = quotes.is_call != (strike >= 1.0)
     order = np.lexsort((in_the_money, strike, quotes.maturity))
     for maturity in np.unique(quotes.maturity):

@@ -38,6 +38,8 @@ def build_model(
         initial_value = config.initial_value
     if config.family != "slisde" and config.readout != "linear":
         raise ConfigError(f"[model] `readout` must be linear for {config.family}.")
+    if config.family != "slisde" and config.growth:
+        raise ConfigError(f"[model] `growth` must be false for {config.family}.")
     with _table("model"):
         return _FAMILIES[config.family](config, initial_value, key)
 
@@ -61,6 +63,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         transition=_TRANSITIONS[config.transition](),
         prior=config.prior,
         readout=Readout(config.readout),
+        growth=config.growth,
         initial_value=initial_value,
         rho=config.rho,
         key=key,

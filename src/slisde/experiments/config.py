@@ -7,6 +7,7 @@ Keys and types are checked here; whether a value makes sense is for the construc
 import difflib
 import tomllib
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +45,7 @@ class ModelConfig(Section):
     transition: Literal["euler", "exponential"] = "euler"
     prior: bool = False
     readout: Literal["linear", "normalised", "martingale", "mixing"] = "linear"
+    growth: bool = False
     out: int = 1
     initial_value: float | None = None
     rho: float | None = None
@@ -164,7 +166,7 @@ def dump(config: Config) -> str:
 def parse(tables: dict[str, Any]) -> Config:
     """Return the configuration, or say which key is wrong, what it holds and why."""
     try:
-        return Config.model_validate(_floats_from_integers(tables))
+        return Config.model_validate(_as_declared(tables))
     except ValidationError as error:
         raise ConfigError(_explain(error)) from None
 
@@ -197,8 +199,8 @@ def _lay_over(tables: dict[str, Any], setting: str) -> None:
     section[key] = value
 
 
-def _floats_from_integers(tables: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables with `1` read as `1.0` where a number may have decimals."""
+def _as_declared(tables: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables with `1` read as `1.0` where a number may have decimals, and days as text."""
     for name, section in tables.items():
         if name not in _TABLES or not isinstance(section, dict):
             continue
@@ -207,7 +209,15 @@ def _floats_from_integers(tables: dict[str, Any]) -> dict[str, Any]:
             wants_float = target is not None and target.annotation in (float, float | None)
             if wants_float and isinstance(value, int) and not isinstance(value, bool):
                 section[key] = float(value)
+            elif isinstance(value, list):
+                section[key] = [_day_as_text(each) for each in value]
+            else:
+                section[key] = _day_as_text(value)
     return tables
+
+
+def _day_as_text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _explain(error: ValidationError) -> str:

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from slisde.calibration.estimator import Estimator
 from slisde.calibration.smile_fit import ExpiryLaw, VolatilityBand, volatility_band
 from slisde.data.implied_vol import implied
-from slisde.data.smile import SmileQuotes
+from slisde.data.smile import SmileQuotes, Unit
 from slisde.experiments.job import FittedRun
 from slisde.experiments.pricing import price_run
 from slisde.functionals.density import Density
@@ -29,11 +29,13 @@ def market_law(fitted: FittedRun, quotes: SmileQuotes, paths: int = PATHS) -> li
     maturities = np.unique(quotes.maturity[quotes.volatility > 0.0]).tolist()
     strikes = [_strikes(quotes, maturity) for maturity in maturities]
     places = [_places(quotes, maturity) for maturity in maturities]
+    units = [_unit(quotes, maturity) for maturity in maturities]
     functionals = []
-    for maturity, strike, place in zip(maturities, strikes, places, strict=True):
-        functionals += [(Call if k >= 1.0 else Put)(maturity, k) for k in strike.tolist()]
+    for maturity, strike, place, unit in zip(maturities, strikes, places, units, strict=True):
+        level = unit.forward
+        functionals += [(Call if k >= 1.0 else Put)(maturity, level * k) for k in strike.tolist()]
         width = _bandwidth(quotes, maturity, paths)
-        functionals += [Density(maturity, x, width) for x in place.tolist()]
+        functionals += [Density(maturity, level * x, width) for x in place.tolist()]
     estimator = Estimator.HEDGED if fitted.model.is_martingale else Estimator.CONDITIONAL
     prices = price_run(fitted, functionals, paths, estimator=estimator)
     shape = (len(maturities), STRIKES + PLACES)
@@ -41,15 +43,16 @@ def market_law(fitted: FittedRun, quotes: SmileQuotes, paths: int = PATHS) -> li
         ExpiryLaw(
             maturity,
             strike,
-            _smile(mean[:STRIKES], error[:STRIKES], strike, maturity),
+            _smile(mean[:STRIKES] / unit.price, error[:STRIKES] / unit.price, strike, maturity),
             place,
-            mean[STRIKES:],
-            error[STRIKES:],
+            unit.forward * mean[STRIKES:],
+            unit.forward * error[STRIKES:],
         )
-        for maturity, strike, place, mean, error in zip(
+        for maturity, strike, place, unit, mean, error in zip(
             maturities,
             strikes,
             places,
+            units,
             prices.mean.reshape(shape),
             prices.standard_error.reshape(shape),
             strict=True,
@@ -68,6 +71,11 @@ def _smile(
     return volatility_band(
         price, error, lambda prices: implied(np.maximum(prices, 0.0), *columns).volatility
     )
+
+
+def _unit(quotes: SmileQuotes, maturity: float) -> Unit:
+    row = np.argmax(quotes.maturity == maturity)
+    return Unit(float(quotes.forward[row]), float(quotes.unit[row]))
 
 
 def _strikes(quotes: SmileQuotes, maturity: float) -> Float[np.ndarray, " strike"]:

@@ -1,6 +1,6 @@
 """Expectations of any functionals under a fitted run's model, with volatilities and deltas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -11,6 +11,7 @@ from slisde.calibration.estimate import Prices, price
 from slisde.calibration.estimator import Estimator
 from slisde.calibration.smile_fit import market_quotes
 from slisde.data.implied_vol import implied
+from slisde.data.smile import WHOLE, Unit, units
 from slisde.experiments.evaluation import whole_batches
 from slisde.experiments.job import FittedRun
 from slisde.experiments.terminal_delta import TerminalDelta
@@ -39,8 +40,8 @@ class PricedPayoff:
         price: the expectation.
         delta: its derivative in Y_0, all of the path moving in proportion; None where it has none.
         no_delta: why there is no delta.
-        volatility: that Black's formula has for the price; None but for calls and puts of problems in
-            units of the forward, and where the price has no volatility.
+        volatility: that Black's formula has for the price; None but for calls and puts of maturities
+            whose forward is known, and where the price has no volatility.
     """
 
     price: Measured
@@ -98,14 +99,15 @@ def price_payoffs(
     ]
     start = _start(fitted) or 1.0
     slopes = iter(measured[len(functionals) :])
-    has_smile = market_quotes(fitted.problem) is not None
+    known = {} if market_quotes(fitted.problem) is None else units(fitted.problem)
     payoffs = []
     for functional, reason, cost in zip(functionals, reasons, measured, strict=False):
         delta = None
         if reason is None:
             slope = next(slopes)
             delta = Measured(slope.value / start, slope.standard_error / start)
-        volatility = _volatility(functional, cost) if has_smile else None
+        unit = _unit(known, float(functional.maturity))
+        volatility = None if unit is None else _volatility(functional, cost, unit)
         payoffs.append(PricedPayoff(cost, delta, reason, volatility))
     return payoffs, result.paths
 
@@ -150,14 +152,24 @@ def _knows_law(fitted: FittedRun) -> bool:
     return isinstance(sample, Mixture)
 
 
-def _volatility(functional: AbstractFunctional, cost: Measured) -> Measured | None:
+def _unit(known: Mapping[float, Unit], maturity: float) -> Unit | None:
+    """Return the unit of a maturity; where all forwards are one, so is that of any other."""
+    return WHOLE if set(known.values()) == {WHOLE} else known.get(maturity)
+
+
+def _volatility(functional: AbstractFunctional, cost: Measured, unit: Unit) -> Measured | None:
     if not isinstance(functional, Call | Put):
         return None
     price, strike, maturity = (
-        np.array([float(number)]) for number in (cost.value, functional.strike, functional.maturity)
+        np.array([float(number)])
+        for number in (
+            cost.value / unit.price,
+            functional.strike / unit.forward,
+            functional.maturity,
+        )
     )
     call = np.array([isinstance(functional, Call)])
     volatility, vega = implied(price, strike, maturity, call)
     if not (np.isfinite(volatility[0]) and vega[0] > 0.0):
         return None
-    return Measured(float(volatility[0]), cost.standard_error / float(vega[0]))
+    return Measured(float(volatility[0]), cost.standard_error / (unit.price * float(vega[0])))

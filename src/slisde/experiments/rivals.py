@@ -29,7 +29,7 @@ class Rival:
         kind: which model.
         parameters: its parameters, calibrated to the training quotes.
         seconds: what the calibration took.
-        price: of every quote, held-out ones too, in the order of `smile_quotes`.
+        price: of every quote, held-out ones too, in the units and in the order of `smile_quotes`.
     """
 
     kind: Parametric
@@ -65,7 +65,7 @@ def fit_rivals(fitted: FittedRun, report: Callable[[str], None] = lambda _: None
         report(f"calibrating {kind.value} by QuantLib")
         fit = calibrate(kind, *_training(quotes))
         price = fit.prices(quotes.maturity, np.exp(quotes.log_moneyness), quotes.is_call)
-        rivals.append(Rival(kind, fit.parameters, fit.seconds, price))
+        rivals.append(Rival(kind, fit.parameters, fit.seconds, quotes.unit * price))
     content = {
         "quotes": _digest(quotes),
         "rivals": [_record(rival, quotes) for rival in rivals],

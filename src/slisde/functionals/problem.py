@@ -1,5 +1,6 @@
 """A calibration problem: functionals, prescribed values, weights and groups (paper: eq:calib-loss)."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -52,6 +53,16 @@ class Problem:
     The loss of eq:calib-loss is Σ_g W_g · mean_{φ ∈ g} w_φ (E[φ] − c_φ)², the group weights W_g
     normalised to one and the mean taken over the targets of the group that are fitted (or, for a
     held-out score, over those that are held out).
+
+    Args:
+        targets: what is matched.
+        horizon: where the paths end.
+        initial_value: where they start, or None.
+        group_weights: W_g; one where absent.
+        name: how the problem is called.
+        forwards: the mean of Y_T at maturities T where the market knows it. Nothing is fitted to it:
+            it is what volatilities are measured by.
+        discounts: what the values of options of maturity T are still discounted by; one where absent.
     """
 
     targets: Sequence[Target]
@@ -59,9 +70,17 @@ class Problem:
     initial_value: float | None = None
     group_weights: Mapping[str, float] = field(default_factory=dict)
     name: str = "problem"
+    forwards: Mapping[float, float] = field(default_factory=dict)
+    discounts: Mapping[float, float] = field(default_factory=dict)
 
     def __post_init__(self):
         check_problem(self)
+        for word, numbers in (("forward", self.forwards), ("discount", self.discounts)):
+            for maturity, number in numbers.items():
+                if not (math.isfinite(number) and number > 0.0):
+                    raise ProblemError(
+                        f"the {word} of maturity {maturity:g} is {number}: it must be positive."
+                    )
 
     @cached_property
     def values(self) -> Float[np.ndarray, " target"]:

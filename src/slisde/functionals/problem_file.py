@@ -19,6 +19,8 @@ PROBLEM_KEYS: dict[str, type] = {
     "horizon": float,
     "initial_value": float,
     "group_weights": dict,
+    "forwards": dict,
+    "discounts": dict,
     "target": list,
 }
 TARGET_KEYS: dict[str, type] = {
@@ -58,6 +60,10 @@ def write_problem(path: Path, problem: Problem) -> None:
     if problem.group_weights:
         weights = {group: float(weight) for group, weight in problem.group_weights.items()}
         parts.append("[group_weights]\n" + write_keys(weights))
+    for table in ("forwards", "discounts"):
+        if numbers := getattr(problem, table):
+            keys = {repr(float(maturity)): float(number) for maturity, number in numbers.items()}
+            parts.append(f"[{table}]\n" + write_keys(keys))
     for number, target in enumerate(problem.targets, start=1):
         parts.append("[[target]]\n" + write_keys(_target_keys(target, f"target {number}")))
     try:
@@ -89,7 +95,22 @@ def _problem(content: dict[str, Any]) -> Problem:
         for number, entry in enumerate(table["target"], start=1)
     ]
     start = table.get("initial_value")
-    return Problem(targets, table["horizon"], start, weights, name=table["name"])
+    forwards, discounts = (
+        _by_maturity(table.get(name, {}), name) for name in ("forwards", "discounts")
+    )
+    return Problem(targets, table["horizon"], start, weights, table["name"], forwards, discounts)
+
+
+def _by_maturity(table: Mapping[str, Any], name: str) -> dict[float, float]:
+    """Return a table whose keys are maturities in quotes."""
+    numbers = {}
+    for key, value in table.items():
+        try:
+            maturity = float(key)
+        except ValueError:
+            raise ProblemError(f'[{name}] `{key}` must be a maturity, as in `"0.5"`.') from None
+        numbers[maturity] = _value(value, float, f"[{name}] `{key}`")
+    return numbers
 
 
 def _target(entry: Any, place: str) -> Target:

@@ -10,6 +10,9 @@ With `mixing` there is a Brownian motion beside them, independent of all that dr
 normal given Z. Its loading is √(u² + κ²‖v‖²), u one more channel of the linear readout; κ gives it at
 least the share `OWN_SHARE` of the variance. Without that floor fits were seen to give it up, and
 with it the closed form.
+
+With `growth` the path is exp(g(t)) times the martingale, g a learned curve from zero, for values in
+units of a spot: their mean is the forward over the spot and not one.
 """
 
 import equinox as eqx
@@ -30,7 +33,7 @@ HIGHEST = 2.0
 """Bound of ‖v‖. Without it fits were seen to price far puts by paths that explode once in thousands,
 whose averages are noise."""
 KNOTS = 16
-"""Knots of ξ."""
+"""Knots of ξ, and of g, where they are even in t."""
 SPREAD = 0.03
 """How far the state moves each channel of v at the start."""
 
@@ -42,6 +45,7 @@ class MartingaleReadout(eqx.Module):
         latent: the width d.
         noise: Brownian channels m of the last layer.
         mixing: whether one more channel has a Brownian motion of its own.
+        growth: whether the mean may move: E[Y_t] = Y_0 exp(g(t)), g zero at the start of training.
         initial_value: Y_0, positive.
         key: random key of the weights.
     """
@@ -49,6 +53,7 @@ class MartingaleReadout(eqx.Module):
     kernel: Float[Array, "channel latent"]
     bias: Float[Array, " channel"]
     log_level: Float[Array, " knot"]
+    slopes: Float[Array, " piece"] | None
     mixing: bool = eqx.field(static=True)
     initial_value: float = eqx.field(static=True)
 
@@ -58,6 +63,7 @@ class MartingaleReadout(eqx.Module):
         noise: int,
         *,
         mixing: bool,
+        growth: bool = False,
         initial_value: float = 1.0,
         key: PRNGKeyArray,
     ):
@@ -69,6 +75,9 @@ class MartingaleReadout(eqx.Module):
         self.kernel = SPREAD / latent**0.5 * jax.random.normal(key, (channels, latent))
         self.bias = jnp.zeros(channels).at[-1].set(VOLATILITY)
         self.log_level = jnp.zeros(KNOTS)
+        # Slopes and not the values at the knots: an expiry then moves all of the curve before it,
+        # and no knot between two expiries stays behind.
+        self.slopes = jnp.zeros(KNOTS - 1) if growth else None
         self.mixing = mixing
         self.initial_value = initial_value
 
@@ -99,6 +108,9 @@ class MartingaleReadout(eqx.Module):
             square = v[:, channels] ** 2 + rest
             log_values = centre + _log_martingale(jnp.sqrt(square)[:, None], dt, own)
             variance = _from_zero(square * dt[:, None])
+        if self.slopes is not None:
+            growth = growth_curve(self.slopes, grid)[:, None]
+            log_values, centre = log_values + growth, centre + growth
         start = self.initial_value
         return Mixture(start * jnp.exp(log_values).T, start * jnp.exp(centre).T, variance.T)
 
@@ -107,6 +119,14 @@ class MartingaleReadout(eqx.Module):
         times = jnp.asarray(grid.times)
         knots = jnp.linspace(0.0, 1.0, KNOTS)
         return jnp.exp(jnp.interp(jnp.sqrt(times[:-1] / times[-1]), knots, self.log_level))
+
+
+def growth_curve(slopes: Float[Array, " piece"], grid: TimeGrid) -> Float[Array, " node"]:
+    """Return g at every node: zero at the first, linear between knots even in t."""
+    times = jnp.asarray(grid.times)
+    knots = times[-1] * jnp.linspace(0.0, 1.0, KNOTS)
+    at_knots = jnp.concatenate([jnp.zeros(1), jnp.cumsum(slopes * jnp.diff(knots))])
+    return jnp.interp(times, knots, at_knots)
 
 
 def _log_martingale(

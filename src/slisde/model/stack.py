@@ -84,6 +84,7 @@ class SLiSDE(AbstractPathModel):
         prior: whether the law of the initial state is learned.
         readout: linear as in the paper; linear with the batch mean moved to Y_0; or a positive
             martingale, with a Brownian motion of its own when mixing.
+        growth: whether a martingale is multiplied by a learned curve in time, which is then its mean.
         initial_value: the prescribed Y_0, or None.
         rho: correlation of the last layer's driver with the prefix driver (eq:correlated-driver);
             None shares one driver between all layers.
@@ -118,6 +119,7 @@ class SLiSDE(AbstractPathModel):
         transition: AbstractTransition | None = None,
         prior: bool = False,
         readout: Readout = Readout.LINEAR,
+        growth: bool = False,
         initial_value: float | tuple[float, ...] | None = None,
         rho: float | None = None,
         key: PRNGKeyArray,
@@ -137,7 +139,9 @@ class SLiSDE(AbstractPathModel):
                     "the last layer has no driver of its own",
                 )
         readout_key, *keys = jax.random.split(key, 2 * layers)
-        self.readout = _make_readout(readout, latent, noise, out, initial_value, readout_key)
+        self.readout = _make_readout(
+            readout, latent, noise, out, growth, initial_value, readout_key
+        )
         self.layers = tuple(
             LinearLayer(
                 latent,
@@ -245,8 +249,8 @@ class SLiSDE(AbstractPathModel):
 
     @property
     def is_martingale(self) -> bool:
-        """Whether the readout makes paths positive martingales."""
-        return isinstance(self.readout, MartingaleReadout)
+        """Whether the readout makes paths positive martingales; those that grow are none."""
+        return isinstance(self.readout, MartingaleReadout) and self.readout.slopes is None
 
     def layer_paths(
         self, grid: TimeGrid, drivers: Drivers, *, evaluation: Evaluation = Evaluation.AUTO
@@ -307,10 +311,18 @@ def _make_readout(
     latent: int,
     noise: int,
     out: int,
+    growth: bool,
     initial_value: float | tuple[float, ...] | None,
     key: PRNGKeyArray,
 ) -> LinearReadout | MartingaleReadout:
     if kind in (Readout.LINEAR, Readout.NORMALISED):
+        if growth:
+            raise ArgumentError(
+                "growth",
+                True,
+                f"must be false with the readout `{kind.value}`",
+                "it multiplies the paths of a martingale",
+            )
         normalised = kind is Readout.NORMALISED
         return LinearReadout(
             latent, out, initial_value=initial_value, normalised=normalised, key=key
@@ -321,7 +333,9 @@ def _make_readout(
         initial_value = initial_value[0]
     start = 1.0 if initial_value is None else initial_value
     mixing = kind is Readout.MIXING
-    return MartingaleReadout(latent, noise, mixing=mixing, initial_value=start, key=key)
+    return MartingaleReadout(
+        latent, noise, mixing=mixing, growth=growth, initial_value=start, key=key
+    )
 
 
 def _check_sizes(**sizes: int) -> None:

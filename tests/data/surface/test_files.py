@@ -12,6 +12,7 @@ from slisde.data.surface.market import market_problem
 from slisde.data.surface.paper import paper_problem
 from slisde.data.surface.problem import surface_problem
 from slisde.data.surface.published import EXPIRIES as PUBLISHED
+from slisde.data.surface.published import as_published_problem
 from slisde.errors import ProblemError
 from slisde.functionals.terminal import Call, DigitalBelow, Put
 from tests.data.surface.chains import SHARED, SPOT, make_chain, shared_chain
@@ -140,3 +141,34 @@ def test_conventions_are_chosen_by_name(lseg):
     assert surface_problem(made, Convention.AS_PUBLISHED, spot=SPOT).name == "made as-published"
     with pytest.raises(ProblemError, match="`as-published` has its own expiries"):
         surface_problem(lseg, Convention.AS_PUBLISHED, expiries=EXPIRIES)
+
+
+def test_the_papers_dax_surface_has_the_expected_forwards_and_plausible_volatilities(lseg):
+    expected = pl.read_csv(SHARED / "expected" / "dax_2026-02_slices.csv")
+    problem = paper_problem(lseg, spot=LSEG_SPOT)
+    known = dict(zip(expected["expiry"].to_list(), expected["forward"].to_list(), strict=True))
+    levels = [known[str(expiry)] / LSEG_SPOT for expiry in PUBLISHED]
+    np.testing.assert_allclose(sorted(problem.forwards.values()), sorted(levels), rtol=1e-4)
+    quotes = smile_quotes(problem)
+    assert quotes.left_out.size == 0
+    assert np.all((quotes.volatility > 0.1) & (quotes.volatility < 0.5))
+    # A price in the money is that of the other side by parity, so a strike has one volatility.
+    for maturity in np.unique(quotes.maturity):
+        here = quotes.maturity == maturity
+        calls, puts = (
+            dict(zip(quotes.log_moneyness[rows], quotes.volatility[rows], strict=True))
+            for rows in (here & quotes.is_call, here & ~quotes.is_call)
+        )
+        both = sorted(set(calls) & set(puts))
+        assert len(both) > 15
+        np.testing.assert_allclose([calls[k] for k in both], [puts[k] for k in both], rtol=1e-6)
+
+
+def test_what_was_published_without_quotes_is_left_out_of_the_volatilities(lseg):
+    problem = as_published_problem(lseg)
+    quotes = smile_quotes(problem)
+    left_out = [problem.targets[i] for i in quotes.left_out]
+    assert len(left_out) == 36
+    assert sum(target.value == 0.0 for target in left_out) == 33
+    assert {target.functional.maturity for target in left_out} == {17 / 365}
+    assert np.all(np.isfinite(quotes.volatility))

@@ -90,6 +90,7 @@ def market_problem(
         1.0,
         {**shares, "forwards": FORWARDS},
         name=Convention.MARKET.name_of(chain),
+        forwards={part.maturity: 1.0 for part in slices},
     )
 
 

@@ -64,6 +64,7 @@ def paper_problem(
         1.0,
         {name: group.weight for name, group in GROUPS.items() if name in present},
         name=Convention.PAPER.name_of(chain),
+        forwards={part.maturity: part.forward for part in slices},
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Bool, Float
 
-from slisde.data.chain import DAYS_PER_YEAR, Chain
+from slisde.data.chain import DAYS_PER_YEAR, Chain, Slice
 from slisde.data.surface.convention import Convention
 from slisde.data.surface.groups import GROUPS, Group
 from slisde.data.surface.selection import choose_root, choose_slices
@@ -38,10 +38,21 @@ SHARE, SEED = 0.25, 0
 
 
 def as_published_problem(chain: Chain, *, spot: float = SPOT, root: str | None = None) -> Problem:
-    """Return the problem of the paper's DAX tables, made of `as_published_targets`."""
-    targets = as_published_targets(chain, spot=spot, root=root)
-    weights = {name: group.weight for name, group in GROUPS.items()}
-    return Problem(targets, HORIZON, 1.0, weights, name=Convention.AS_PUBLISHED.name_of(chain))
+    """Return the problem of the paper's DAX tables, made of `as_published_targets`.
+
+    It knows the forwards and discounts that the quotes themselves have, by parity: prices were not
+    undiscounted, so volatilities are those of the price over the discount.
+    """
+    slices = _slices(chain, root)
+    return Problem(
+        as_published_targets(chain, spot=spot, root=root),
+        HORIZON,
+        1.0,
+        {name: group.weight for name, group in GROUPS.items()},
+        name=Convention.AS_PUBLISHED.name_of(chain),
+        forwards={_maturity(part): part.forward / spot for part in slices},
+        discounts={_maturity(part): part.discount for part in slices},
+    )
 
 
 def as_published_targets(
@@ -59,15 +70,22 @@ def as_published_targets(
     """
     masks = _masks()
     targets: list[Target] = []
-    for part in choose_slices(chain, choose_root(chain, root), EXPIRIES):
+    for part in _slices(chain, root):
         quotes = chain.quotes.filter(
             (pl.col("root") == part.root)
             & (pl.col("expiry") == part.expiry)
             & (pl.col("origin") == "quoted")
         ).sort("strike")
-        maturity = (part.expiry - REFERENCE).days / DAYS_PER_YEAR
-        targets += _targets(quotes, maturity, spot, masks)
+        targets += _targets(quotes, _maturity(part), spot, masks)
     return targets
+
+
+def _slices(chain: Chain, root: str | None) -> list[Slice]:
+    return choose_slices(chain, choose_root(chain, root), EXPIRIES)
+
+
+def _maturity(part: Slice) -> float:
+    return (part.expiry - REFERENCE).days / DAYS_PER_YEAR
 
 
 def _targets(

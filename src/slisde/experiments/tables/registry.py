@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import surfaces, timing, toy
+from slisde.experiments.tables import readouts, surfaces, timing, toy
 from slisde.experiments.tables.table import Table
 
 
@@ -38,8 +38,9 @@ ENTRIES = {
     "surfaces": Entry(
         "option surfaces by SLiSDE, Heston and Bates",
         "surfaces",
-        [surfaces.held_out, surfaces.whole],
+        [surfaces.held_out, surfaces.whole, surfaces.published_loss],
     ),
+    "readouts": Entry("readouts and estimators on one surface", "readouts", [readouts.compared]),
 }
 """A new table is a line here."""
 

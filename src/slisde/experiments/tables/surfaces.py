@@ -4,13 +4,22 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from slisde.experiments.record import Record
-from slisde.experiments.tables.table import Cell, Number, Table, over_seeds
+from slisde.experiments.tables.table import Cell, Number, Table, over_seeds, published
 
 FITTERS = {"heston": "Heston", "bates": "Bates", "slisde": "SLiSDE"}
 WHOLE = "dax_2002-07-05"
 """Fitted whole: its score is the sum of squared vol points, as in QuantLib's test suite."""
+DAX = "dax_2026-02"
 QUANTLIB_TESTS = {"heston": 177.2, "bates": 36.6}
 """Squared vol points on that table, reported by QuantLib's own tests."""
+DAX_MAIN = {
+    "Neural SDE, L = 3": ((1.908, 0.180), (8.20, 1.42)),
+    "SLiCE, L = 3": ((1.560, 0.086), (6.41, 1.33)),
+    "SLiSDE, L = 2": ((1.552, 0.070), (9.40, 2.30)),
+    "SLiSDE, L = 3": ((1.401, 0.244), (4.07, 0.62)),
+}
+"""Held-out loss in 1e-4 and that of the far puts in 1e-6, of the as-published targets (paper:
+tab:dax3-main)."""
 
 
 def held_out(records: Sequence[Record]) -> Table:
@@ -44,9 +53,10 @@ def held_out(records: Sequence[Record]) -> Table:
         ],
         rows,
         [
-            "Convention `market`: quotes out of the money in units of the forward, every fourth "
-            "strike held out. Errors are those of the implied volatility.",
-            "SLiSDE is trained by the preset `standard`; Heston and Bates are calibrated by QuantLib "
+            "Convention `market` unless another is named: quotes out of the money in units of the "
+            "forward, every fourth strike held out. Errors are those of the implied volatility.",
+            "SLiSDE is trained by the preset `standard`, in units of the spot with a growth that is "
+            "learned; Heston and Bates are calibrated by QuantLib "
             "to the same training quotes and scored on the same held-out ones. The paper has no "
             "such comparison.",
         ],
@@ -76,6 +86,38 @@ def whole(records: Sequence[Record]) -> Table:
     )
 
 
+def published_loss(records: Sequence[Record]) -> Table:
+    """Return the losses of tab:dax3-main, on the targets as published and on sound ones."""
+    rows: list[list[Cell]] = [
+        [f"`as-published`, {name}, reported", *(published(value, ".2f") for value in values)]
+        for name, values in DAX_MAIN.items()
+    ]
+    for surface in (f"{DAX} as-published", f"{DAX} paper"):
+        for fitter, label in FITTERS.items():
+            chosen = _chosen(records, surface, fitter)
+            if not chosen:
+                continue
+            rows.append(
+                [
+                    f"`{surface.removeprefix(DAX).strip()}`, {label}, ours",
+                    _score(chosen, [1e4 * r["held_out_loss"] for r in chosen], ".2f"),
+                    _score(chosen, [1e6 * r["far_put_loss"] for r in chosen], ".2f"),
+                ]
+            )
+    return Table(
+        "DAX of February 2026, losses on held-out strikes",
+        ["convention, model", "loss (10⁻⁴)", "far puts (10⁻⁶)"],
+        rows,
+        [
+            "Reported: tab:dax3-main, means over seven seeds ± standard errors, from a sample whose "
+            "noise they include. Losses of the two conventions are of different targets and are not "
+            "to be compared.",
+            "Ours are fitted to errors in volatilities, not to this loss. Heston and Bates are given "
+            "forwards and discounts.",
+        ],
+    )
+
+
 def _chosen(records: Sequence[Record], surface: str, fitter: str) -> list[Record]:
     return [r for r in records if (r["surface"], r["fitter"]) == (surface, fitter)]
 
@@ -85,4 +127,8 @@ def _score(records: Sequence[Record], values: Sequence[float], form: str) -> Cel
     return over_seeds(values, form) if "seed" in records[0] else Number(values[0], form)
 
 
-PARTS: dict[str, Callable[[Sequence[Record]], Table]] = {"held-out": held_out, "whole": whole}
+PARTS: dict[str, Callable[[Sequence[Record]], Table]] = {
+    "held-out": held_out,
+    "whole": whole,
+    "published-loss": published_loss,
+}

@@ -1,0 +1,229 @@
+"""The TOY rare-event study (paper: tab:girsanov-full); appends one record a cell to results/rare.jsonl.
+
+Finished cells are never run again, so the study can be stopped and started at will; backbones and their
+reference samples are kept in the user's cache and shared by all variants.
+
+    python benchmarks/rare.py [--replications 100] [--pool 102400] [--reference 800000] [CELL …]
+
+A cell is BACKBONE_SEED:VARIANT, the variants are the keys of `VARIANTS`. A backbone is the three-layer
+TOY cell with an innovation of its own in the last layer (ρ = 0), fitted by a protocol shorter than the
+paper's: `--steps` steps of `--paths` paths with averaged errors, straight-through indicators and a
+learning rate of 3e-3. Thresholds are quantiles of its reference sample. Tilts are trained in the order
+of the thresholds, each starting from the one before; a replication is a batch of its budget, and
+replications of different budgets are drawn from one pool of paths.
+"""
+
+import argparse
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from slisde.calibration.arrays import fill, read_stored, save_tree
+from slisde.calibration.fit import calibrate
+from slisde.calibration.settings import TrainSettings
+from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
+from slisde.experiments.machine import describe
+from slisde.experiments.record import Record, append, read
+from slisde.files import write_whole
+from slisde.flow.grid import TimeGrid
+from slisde.functionals.terminal import Forward
+from slisde.girsanov.diagnosis import diagnose
+from slisde.girsanov.event import Event
+from slisde.girsanov.proposal import Proposal, sample_proposal
+from slisde.girsanov.tilt import Driver, Tilt, make_tilt
+from slisde.girsanov.training import TiltSettings, train_tilt
+from slisde.girsanov.weights import self_normalised, truncated, vanilla
+from slisde.model.stack import SLiSDE
+
+RESULTS = Path(__file__).parents[1] / "results" / "rare.jsonl"
+CACHE = Path.home() / ".cache" / "slisde"
+PROBABILITIES = (1e-2, 1e-3, 1e-4)
+BUDGETS = (256, 1024, 4096)
+BATCH = 1024
+ESTIMATORS = {"is": vanilla, "truncated": truncated, "snis": self_normalised}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {"driver": Driver.LAST},
+    "all": {"driver": Driver.ALL},
+    "all-covariance": {"driver": Driver.ALL, "covariance": True},
+    "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
+    "all-covariance-defensive": {"driver": Driver.ALL, "covariance": True, "reference": 0.1},
+}
+CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS]
+
+
+def backbone(seed: int, grid: TimeGrid, given: argparse.Namespace) -> SLiSDE:
+    """Return the fitted model of a seed, from the cache where it is there."""
+    weights_key, run_key = jax.random.split(jax.random.key(seed))
+    model = SLiSDE(32, 8, 3, initial_value=INITIAL_VALUE, rho=0.0, key=weights_key)
+    stem = CACHE / "rare" / f"backbone-{seed}-N{grid.steps}-B{given.paths}-steps{given.steps}"
+    if stem.with_suffix(".json").exists():
+        return fill(model, read_stored(stem, kind="model"), stem)
+    settings = TrainSettings(
+        steps=given.steps,
+        paths=given.paths,
+        memory=0.97,
+        straight_through=True,
+        learning_rate=3e-3,
+    )
+    problem = toy_problem(statistics(cache=CACHE / "data"))
+    fit = calibrate(model, problem, grid, settings, key=run_key)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    save_tree(stem, fit.model, kind="model", facts={"loss": fit.losses[-1]})
+    return fill(model, read_stored(stem, kind="model"), stem)
+
+
+def reference_sample(
+    seed: int, model: SLiSDE, grid: TimeGrid, given: argparse.Namespace
+) -> np.ndarray:
+    """Return terminal values of plain paths in rising order, from the cache where they are there."""
+    name = f"reference-{seed}-N{grid.steps}-B{given.paths}-steps{given.steps}-{given.reference}.npy"
+    file = CACHE / "rare" / name
+    if not file.exists():
+        key = jax.random.fold_in(jax.random.key(seed), 1)
+        batches = -(-given.reference // BATCH)
+        values = [
+            np.asarray(plain(model, grid, jax.random.fold_in(key, i))) for i in range(batches)
+        ]
+        sample = np.sort(np.concatenate(values))
+        write_whole(file, sample.tobytes())
+    return np.frombuffer(file.read_bytes(), np.float32)
+
+
+@eqx.filter_jit
+def plain(model, grid, key):
+    return model(grid, BATCH, key=key)[:, -1]
+
+
+@eqx.filter_jit
+def draw(tilt, reference, model, grid, event, key):
+    batch = sample_proposal(Proposal((tilt,), reference), model, grid, BATCH, key=key)
+    return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights, batch.origin
+
+
+def replicate(
+    tilt: Tilt,
+    reference: float,
+    model: SLiSDE,
+    grid: TimeGrid,
+    event: Event,
+    probability: float,
+    given: argparse.Namespace,
+) -> Record:
+    """Return relative errors of all estimators and budgets, and what the weights are worth."""
+    key = jax.random.key(2**31)
+    start = time.time()
+    parts = [
+        draw(tilt, reference, model, grid, event, jax.random.fold_in(key, i))
+        for i in range(-(-given.pool // BATCH))
+    ]
+    values, log_weights, origin = (jnp.concatenate(part) for part in zip(*parts, strict=True))
+    seconds = (time.time() - start) / values.size
+    errors: Record = {}
+    for budget in BUDGETS:
+        # A batch has its shares of laws in order: a smaller budget takes every fourth path of it.
+        size = max(BATCH, budget)
+        groups = min(given.replications, values.size // size)
+        take = np.arange(groups * size).reshape(groups, size)[:, :: size // budget]
+        row: Record = {"replications": groups}
+        for name, estimator in ESTIMATORS.items():
+            found = np.array([float(estimator(values[i], log_weights[i])) for i in take])
+            row[name] = float(np.sqrt(np.mean((found / probability - 1.0) ** 2)))
+            row[f"{name}_mean"] = float(np.mean(found))
+            row[f"{name}_spread"] = float(np.std(found) / max(np.mean(found), 1e-300))
+        row["mean_weight"] = float(jnp.mean(jnp.exp(log_weights[take.reshape(-1)])))
+        errors[str(budget)] = row
+    return {
+        "errors": errors,
+        "seconds_per_path": seconds,
+        "pooled": vars(diagnose(*(np.asarray(each) for each in (values, log_weights, origin)))),
+    }
+
+
+def run(cell: str, given: argparse.Namespace) -> Record:
+    seed, variant = cell.split(":")
+    options = dict(VARIANTS[variant])
+    reference = options.pop("reference", 0.0)
+    grid = TimeGrid.uniform(1.0, given.grid)
+    model = backbone(int(seed), grid, given)
+    sample = reference_sample(int(seed), model, grid, given)
+    settings = TiltSettings(rounds=given.rounds)
+    # Variants that differ in the shares of laws only have the same tilts.
+    key = jax.random.fold_in(jax.random.key(int(seed)), 2)
+    tilt = make_tilt(model, key=key, **options)
+    events = []
+    for index, nominal in enumerate(given.probabilities):
+        threshold = float(np.quantile(sample, 1.0 - nominal))
+        probability = float(np.mean(sample >= threshold))
+        event = Event(Forward(1.0), threshold)
+        start = time.time()
+        trained = train_tilt(tilt, model, grid, event, settings, key=jax.random.fold_in(key, index))
+        tilt = trained.tilt
+        events.append(
+            {
+                "nominal": nominal,
+                "threshold": threshold,
+                "probability": probability,
+                "probability_error": (probability / sample.size) ** 0.5,
+                "reached": trained.reached,
+                "kl": trained.rounds[-1].kl,
+                "training_paths": trained.paths,
+                "training_seconds": time.time() - start,
+                **replicate(tilt, reference, model, grid, event, probability, given),
+            }
+        )
+        report(cell, events[-1])
+    return {
+        "seed": int(seed),
+        "variant": variant,
+        "grid": given.grid,
+        "reference_paths": sample.size,
+        "pool": given.pool,
+        "rounds": given.rounds,
+        "events": events,
+        "machine": describe(),
+    }
+
+
+def report(cell: str, event: Record) -> None:
+    shown = {budget: round(row["is"], 3) for budget, row in event["errors"].items()}
+    pooled = event["pooled"]
+    print(
+        f"{cell} p={event['probability']:.1e} rel. RMSE {shown} pooled "
+        f"{pooled['value']:.3e} ± {pooled['standard_error']:.1e} mean weight "
+        f"{pooled['mean_weight']:.3f} hits {pooled['hit_rate']:.2f} kl {event['kl']:.2f} "
+        f"{event['training_seconds']:.0f} s",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    add = partial(parser.add_argument, type=int)
+    parser.add_argument("cells", nargs="*", default=CELLS)
+    add("--replications", default=100)
+    add("--pool", default=102_400)
+    add("--reference", default=800_000)
+    add("--rounds", default=16)
+    add("--steps", default=300)
+    add("--paths", default=512)
+    add("--grid", default=512)
+    parser.add_argument("--probabilities", type=float, nargs="*", default=PROBABILITIES)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    done = {record["cell"] for record in read(given.results)} if given.results.exists() else set()
+    for cell in given.cells:
+        name = f"{cell} N={given.grid} pool={given.pool} reference={given.reference}"
+        if name not in done:
+            append(given.results, {"cell": name, **run(cell, given)})
+
+
+if __name__ == "__main__":
+    main()

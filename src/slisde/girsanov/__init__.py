@@ -1,0 +1,1 @@
+"""The learned change of measure, for rare events (paper: sec:girsanov)."""
