@@ -17,7 +17,7 @@ from slisde.cli.report import report
 from slisde.cli.simulate import simulate
 from slisde.cli.table import table
 from slisde.errors import SlisdeError
-from slisde.experiments.allocation import keep_freed_memory
+from slisde.experiments.allocation import collect_rarely, keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
 
 app = typer.Typer(
@@ -60,6 +60,7 @@ def _common(
 
 def main() -> None:
     """Run the command line; what the user can mend ends in exit code 2 and one line."""
+    collect_rarely()
     keep_compiled_programs()
     keep_freed_memory()
     try:

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
-import equinox as eqx
-import jax
+from slisde.experiments.allocation import collect_rarely, keep_freed_memory
 
-from slisde.experiments.allocation import keep_freed_memory
-from slisde.experiments.machine import peak_memory
-from slisde.experiments.workload import toy_cell, training_step
+collect_rarely()
+
+import equinox as eqx  # noqa: E402
+import jax  # noqa: E402
+
+from slisde.experiments.machine import peak_memory  # noqa: E402
+from slisde.experiments.workload import toy_cell, training_step  # noqa: E402
 
 
 def timed(run: Callable[[int], Any], seed: int) -> float:
