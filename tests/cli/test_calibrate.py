@@ -253,3 +253,30 @@ def test_progress_goes_to_stderr_only_when_asked(slisde, tmp_path):
     outcome = slisde(*arguments, "--out", str(tmp_path / "run"))
     assert "step 2 of 2, loss" in outcome.err
     assert outcome.json()["steps"] == 2
+
+
+def test_a_tilted_run_says_what_its_tilts_are_worth_and_repeats_to_the_bit(slisde, tmp_path):
+    arguments = [
+        *small_run.write(tmp_path),
+        "--tilt",
+        "--set",
+        "tilt.groups=['calls']",
+        "--set",
+        "tilt.begin=20",
+    ]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert slisde(*arguments, "--out", str(whole)).code == 0
+    lines = [json.loads(line) for line in (whole / "history.jsonl").read_text().splitlines()]
+    assert ["tilt_effective" in line for line in lines] == [False] * 20 + [True] * 4
+    assert lines[20]["tilt_effective"] == [1.0]  # an untrained tilt
+    assert tomllib.loads((whole / "config.toml").read_text())["model"]["rho"] == 0.0
+    assert slisde(*arguments, "--set", "train.steps=24", "--out", str(parts)).code == 0
+    assert (whole / "model.safetensors").read_bytes() == (parts / "model.safetensors").read_bytes()
+
+
+def test_a_tilt_of_a_group_that_is_not_there_is_refused_before_anything_is_made(slisde, tmp_path):
+    root = tmp_path / "run"
+    outcome = slisde(*small_run.write(tmp_path), "--tilt", "--out", str(root))
+    assert outcome.code == 2
+    assert "no fitted target in the group `far_puts`: name some of forward, calls" in outcome.err
+    assert not root.exists()

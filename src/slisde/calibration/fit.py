@@ -31,13 +31,14 @@ ENDURANCE = 20
 
 @dataclass(frozen=True)
 class Progress:
-    """Where training is after a step."""
+    """Where training is after a step; `effective` is the effective share of each tilt's paths."""
 
     state: TrainState
     step: int
     loss: float
     gradient_norm: float
     finite: bool
+    effective: tuple[float, ...]
     validation: Validation | None
 
 
@@ -126,6 +127,7 @@ def train(
             float(seen.loss),
             float(seen.gradient_norm),
             bool(seen.finite),
+            tuple(local_copy(seen.effective).tolist()),
             validation,
         )
         if in_a_row >= ENDURANCE:

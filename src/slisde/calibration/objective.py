@@ -12,12 +12,14 @@ from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, 
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
 from slisde.calibration.simulate import simulate
+from slisde.calibration.tilted import Seen, TiltedTargets
 from slisde.errors import ProblemError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample, drawn
 from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
 from slisde.functionals.terminal import Forward
+from slisde.girsanov.tilt import Tilt
 from slisde.model.interface import AbstractPathModel
 
 
@@ -26,6 +28,18 @@ class Memory(eqx.Module):
 
     errors: Float[Array, " target"]
     weights: PyTree
+
+
+class Aside(eqx.Module):
+    """What a step learned beside its loss.
+
+    Attributes:
+        errors: averaged errors, where there is a memory.
+        seen: what each tilt saw, where tilts take part.
+    """
+
+    errors: Float[Array, " target"] | None
+    seen: list[Seen]
 
 
 class Objective:
@@ -56,30 +70,63 @@ class Objective:
         self.evaluator = problem.evaluator(smoothing, fitted.tolist())
         self.values = jnp.asarray(problem.values[fitted], self.times.dtype)
         self.target_weights = jnp.asarray(every[fitted], self.times.dtype)
+        self.tilted = None
+        if settings.tilt is not None:
+            self.tilted = TiltedTargets(
+                model,
+                problem,
+                grid,
+                settings.tilt,
+                fitted=fitted.tolist(),
+                smoothing=smoothing,
+                conditional=settings.conditional,
+            )
 
     def __call__(
         self,
         weights: PyTree,
         memory: Memory | None,
+        tilts: tuple[Tilt, ...] | None,
         step: Int[Array, ""],
         paths: int,
         key: PRNGKeyArray,
-    ) -> tuple[Float[Array, ""], Float[Array, " target"] | None]:
-        """Return the loss, and the averaged errors where there is a memory."""
+    ) -> tuple[Float[Array, ""], "Aside"]:
+        """Return the loss, and what else the step learned.
+
+        Args:
+            weights: the model's.
+            memory: errors of the steps before, where they are averaged.
+            tilts: one a far group; None where they do not take part.
+            step: the step's number from 0.
+            paths: fresh paths.
+            key: random key of the step.
+        """
         batch = self._draw(weights, paths, key)
-        samples = self.evaluator(batch, self.times)
+        samples, seen = self._samples(batch, weights, tilts, key)
         loss = unbiased_loss if self.settings.unbiased else plain_loss
         data, errors = loss(samples, self.values, self.target_weights), None
         if memory is not None and self.settings.memory is not None:
             # What the same paths say about the weights before tells how the errors have moved.
-            before = self.evaluator(self._draw(memory.weights, paths, key), self.times)
+            earlier = self._draw(memory.weights, paths, key)
+            before, _ = self._samples(earlier, memory.weights, tilts, key)
             share = jnp.where(step > 0, self.settings.memory, 0.0)
             kept = share * (memory.errors - (jnp.mean(before, axis=0) - self.values))
             errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - self.values + kept)
             data = with_slope_of(data, remembered_loss(samples, errors, self.target_weights))
         model = eqx.combine(weights, self.static)
         extra = sum(penalty(model, drawn(batch)) for penalty in self.penalties)
-        return data + extra, errors
+        return data + extra, Aside(errors, seen)
+
+    def _samples(
+        self, batch: Sample, weights: PyTree, tilts: tuple[Tilt, ...] | None, key: PRNGKeyArray
+    ) -> tuple[Float[Array, "row target"], list[Seen]]:
+        """Return the functionals of a batch; with tilts, one row of estimates instead."""
+        samples = self.evaluator(batch, self.times)
+        if tilts is None or self.tilted is None:
+            return samples, []
+        model = eqx.combine(weights, self.static)
+        means, seen = self.tilted.estimate(model, tilts, samples, key)
+        return means[None], seen
 
     def _draw(self, weights: PyTree, paths: int, key: PRNGKeyArray) -> Sample:
         model = eqx.combine(weights, self.static)

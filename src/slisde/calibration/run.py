@@ -202,6 +202,8 @@ class History:
             "gradient_norm": progress.gradient_norm,
             "seconds": round(seconds, 3),
         }
+        if progress.effective:
+            record["tilt_effective"] = [round(share, 4) for share in progress.effective]
         if progress.validation is not None:
             record["validation"] = progress.validation.loss
             record["validation_se"] = progress.validation.standard_error

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from slisde.calibration.tilt_settings import TiltTraining
 from slisde.errors import ArgumentError
 
 LATE_SHARE = 0.2
@@ -32,6 +33,7 @@ class TrainSettings:
         validation_paths: paths behind each of them.
         patience: validations without a better loss after which training stops and the best weights
             are returned, or None to train to the end.
+        tilt: how far targets are estimated on tilted paths, or None for plain ones.
     """
 
     steps: int = 1000
@@ -51,6 +53,7 @@ class TrainSettings:
     validate_every: int = 0
     validation_paths: int = 4096
     patience: int | None = None
+    tilt: TiltTraining | None = None
 
     def __post_init__(self):
         for name in ("steps", "paths", "late_factor", "validation_paths"):
@@ -67,12 +70,23 @@ class TrainSettings:
             decay = getattr(self, name)
             if decay is not None and not 0.0 <= decay < 1.0:
                 raise ArgumentError(name, decay, "must be in [0, 1)", "at 1 nothing is averaged in")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Raise where one setting excludes another."""
         if self.unbiased and self.memory is not None:
             raise ArgumentError(
                 "memory",
                 self.memory,
                 "must be None with `unbiased`",
                 "averaged errors replace those of the two halves",
+            )
+        if self.unbiased and self.tilt is not None:
+            raise ArgumentError(
+                "unbiased",
+                self.unbiased,
+                "must be false with a tilt",
+                "weighted paths do not come in two halves",
             )
         if self.patience is not None:
             self._check("patience", at_least=1, reason="it counts validations")
@@ -88,6 +102,10 @@ class TrainSettings:
         """Return the paths of a step, counted from 0."""
         late = step >= self.steps - int(LATE_SHARE * self.steps)
         return self.paths * self.late_factor if late else self.paths
+
+    def tilts_at(self, step: int) -> bool:
+        """Return whether tilted paths take part in a step, counted from 0."""
+        return self.tilt is not None and step >= self.tilt.begin
 
     def validates_after(self, step: int) -> bool:
         """Return whether a validation follows when `step` steps are done."""

@@ -14,6 +14,7 @@ from slisde.calibration.objective import Memory, Objective, training_weights
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
+from slisde.calibration.tilted import TiltState, untrained_tilts
 from slisde.calibration.validation import Best
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.problem import Problem
@@ -30,14 +31,23 @@ class TrainState(eqx.Module):
     skipped: Int[Array, ""]
     best: Best | None
     memory: Memory | None
+    tilt: TiltState | None
 
 
 class StepReport(eqx.Module):
-    """What one step saw."""
+    """What one step saw.
+
+    Attributes:
+        loss: the training loss.
+        gradient_norm: before it is clipped.
+        finite: whether both are finite; the step changed nothing otherwise.
+        effective: effective share of the paths of each tilt that took part.
+    """
 
     loss: Float[Array, ""]
     gradient_norm: Float[Array, ""]
     finite: Bool[Array, ""]
+    effective: Float[Array, " tilt"]
 
 
 Step = Callable[[TrainState], tuple[TrainState, StepReport]]
@@ -51,7 +61,8 @@ def start(model: AbstractPathModel, problem: Problem, settings: TrainSettings) -
     best = None if settings.patience is None else Best.nothing_yet(weights)
     errors = jnp.zeros(np.flatnonzero(training_weights(model, problem)).size)
     memory = None if settings.memory is None else Memory(errors, weights)
-    return TrainState(weights, weights, optimiser, zero, zero, best, memory)
+    tilt = None if settings.tilt is None else untrained_tilts(model, settings.tilt)
+    return TrainState(weights, weights, optimiser, zero, zero, best, memory, tilt)
 
 
 def fitted(
@@ -86,31 +97,41 @@ def make_step(
     objective = Objective(model, problem, grid, settings, penalties)
     optimiser = _optimiser(settings)
 
-    @partial(jax.jit, static_argnums=1)
-    def step(state: TrainState, paths: int) -> tuple[TrainState, StepReport]:
+    @partial(jax.jit, static_argnums=(1, 2))
+    def step(state: TrainState, paths: int, tilted: bool) -> tuple[TrainState, StepReport]:
         key_now = jax.random.fold_in(key, state.step)
+        tilts = state.tilt.tilts if tilted and state.tilt is not None else None
         differentiate = jax.value_and_grad(objective, has_aux=True)
-        (value, errors), gradient = differentiate(
-            state.weights, state.memory, state.step, paths, key_now
+        (value, aside), gradient = differentiate(
+            state.weights, state.memory, tilts, state.step, paths, key_now
         )
         norm = optax.tree.norm(gradient)
         finite = jnp.isfinite(value) & jnp.isfinite(norm)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
         weights = eqx.apply_updates(state.weights, updates)
-        memory = None if errors is None else Memory(errors, state.weights)
-        changed = (weights, _averaged(state, weights, settings.ema), optimiser_state, memory)
-        before = (state.weights, state.average, state.optimiser, state.memory)
+        memory = None if aside.errors is None else Memory(aside.errors, state.weights)
+        average = _averaged(state, weights, settings.ema)
+        tilt = state.tilt
+        if objective.tilted is not None and tilt is not None and aside.seen:
+            tilt = objective.tilted.improve(tilt, aside.seen)
+        changed = (weights, average, optimiser_state, memory, tilt)
+        before = (state.weights, state.average, state.optimiser, state.memory, state.tilt)
         # A step with a non-finite loss or gradient leaves everything as it was, but is counted.
-        weights, average, optimiser_state, memory = jax.tree.map(
+        weights, average, optimiser_state, memory, tilt = jax.tree.map(
             lambda new, old: jnp.where(finite, new, old), changed, before
         )
         skipped = state.skipped + jnp.where(finite, 0, 1)
         state = TrainState(
-            weights, average, optimiser_state, state.step + 1, skipped, state.best, memory
+            weights, average, optimiser_state, state.step + 1, skipped, state.best, memory, tilt
         )
-        return state, StepReport(value, norm, finite)
+        effective = jnp.array([each.effective for each in aside.seen])
+        return state, StepReport(value, norm, finite, effective)
 
-    return lambda state: step(state, settings.paths_at(int(state.step)))
+    def take(state: TrainState) -> tuple[TrainState, StepReport]:
+        number = int(state.step)
+        return step(state, settings.paths_at(number), settings.tilts_at(number))
+
+    return take
 
 
 def _averaged(state: TrainState, weights: PyTree, decay: float | None) -> PyTree:

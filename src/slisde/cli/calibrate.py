@@ -50,6 +50,9 @@ def calibrate(
     paths: Annotated[int | None, typer.Option(help="Fresh paths per step.")] = None,
     grid: Annotated[int | None, typer.Option(help="Time steps.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of weights and noise.")] = None,
+    tilt: Annotated[
+        bool, typer.Option("--tilt", help="Estimate far targets on tilted paths ([tilt]).")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run stopped.")] = False,
     rivals: Rivals = False,
     json: Json = False,
@@ -74,7 +77,13 @@ def calibrate(
         "grid.steps": grid,
         "train.seed": seed,
     }
-    overrides = [*(settings or ()), *(f"{k}={v}" for k, v in chosen.items() if v is not None)]
+    # The tilted innovation needs a driver of its own; a setting may choose another correlation.
+    before = ["model.rho=0.0", "tilt.enabled=true"] if tilt else []
+    overrides = [
+        *before,
+        *(settings or ()),
+        *(f"{k}={v}" for k, v in chosen.items() if v is not None),
+    ]
     file = None if config is None else Path(config)
     root = Path(out) if out is not None else RUNS / Path(problem or "demo").stem
     run = RunDirectory(root)

@@ -10,8 +10,9 @@ from jaxtyping import PRNGKeyArray
 from slisde.baselines.neural_sde import Diffusion, NeuralSDE
 from slisde.baselines.slice import SLiCE
 from slisde.calibration.settings import TrainSettings
+from slisde.calibration.tilt_settings import Aim, FarTail, TiltTraining
 from slisde.errors import ArgumentError, ConfigError
-from slisde.experiments.config import GridConfig, ModelConfig, TrainConfig
+from slisde.experiments.config import GridConfig, ModelConfig, TiltConfig, TrainConfig
 from slisde.flow.brownian import check_paths
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid, expiry_grid
@@ -107,11 +108,25 @@ def build_grid(
         return expiry_grid([*maturities, horizon], config.steps)
 
 
-def build_settings(config: TrainConfig) -> TrainSettings:
-    """Return the training protocol of a `[train]` table."""
+def build_settings(config: TrainConfig, tilt: TiltConfig | None = None) -> TrainSettings:
+    """Return the training protocol of a `[train]` table, and of a `[tilt]` table that is enabled."""
+    tilting = None
+    if tilt is not None and tilt.enabled:
+        with _table("tilt"):
+            tilting = _tilting(tilt)
     with _table("train"):
         check_paths(config.paths)
-        return TrainSettings(**config.model_dump(exclude={"seed"}))
+        return TrainSettings(**config.model_dump(exclude={"seed"}), tilt=tilting)
+
+
+def _tilting(config: TiltConfig) -> TiltTraining:
+    keys = config.model_dump(exclude={"enabled", "groups", "far_tail", "aim"})
+    return TiltTraining(
+        groups=tuple(config.groups),
+        far_tail=FarTail(config.far_tail),
+        aim=Aim(config.aim),
+        **keys,
+    )
 
 
 def block_size(config: ModelConfig) -> int:

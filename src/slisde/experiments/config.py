@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from slisde.calibration.settings import TrainSettings
+from slisde.calibration.tilt_settings import TiltTraining
 from slisde.errors import ConfigError
 from slisde.toml import write_keys
 
@@ -105,6 +106,22 @@ class PenaltyConfig(Section):
     reference: str | None = None
 
 
+class TiltConfig(Section):
+    """`[tilt]`: far targets on tilted paths; see `TiltTraining` for what the keys mean."""
+
+    enabled: bool = False
+    groups: list[str] = list(TiltTraining.groups)
+    begin: int = TiltTraining.begin
+    paths: int = TiltTraining.paths
+    far_tail: Literal["combined", "tilted"] = "combined"
+    aim: Literal["cross-entropy", "snis-variance"] = "cross-entropy"
+    kl_weight: float = TiltTraining.kl_weight
+    wall: float = TiltTraining.wall
+    log_clip: float = TiltTraining.log_clip
+    learning_rate: float = TiltTraining.learning_rate
+    clip: float = TiltTraining.clip
+
+
 class Config(Section):
     """All tables."""
 
@@ -113,6 +130,7 @@ class Config(Section):
     train: TrainConfig = TrainConfig()
     grid: GridConfig = GridConfig()
     penalty: PenaltyConfig = PenaltyConfig()
+    tilt: TiltConfig = TiltConfig()
 
 
 Tables = dict[str, dict[str, Any]]

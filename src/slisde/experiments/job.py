@@ -11,7 +11,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from slisde.calibration.fit import Progress
-from slisde.calibration.objective import training_weights
+from slisde.calibration.objective import Objective
 from slisde.calibration.penalty import Penalty, entropy_to
 from slisde.calibration.processes import is_writer
 from slisde.calibration.run import RunDirectory
@@ -70,11 +70,11 @@ def prepare(config: Config, problem: Problem) -> Job:
     """Return all that a fit needs; what is wrong with the configuration is said here."""
     keys = RunKeys.of(config.train.seed)
     grid = build_grid(config.grid, problem.horizon, problem.maturities)
-    settings = build_settings(config.train)
+    settings = build_settings(config.train, config.tilt)
     if config.model.out != 1:
         raise ProblemError("a problem's functionals see one coordinate: [model] `out` must be 1.")
     model = _model(config, problem, keys)
-    training_weights(model, problem)  # says what cannot be fitted before there is a directory
+    Objective(model, problem, grid, settings)  # says what cannot be fitted before there is a run
     penalties = _penalties(config, grid, keys)
     return Job(config, problem, grid, model, settings, penalties, keys)
 

@@ -11,6 +11,8 @@ which is affine again, with a full matrix. Both are evaluated as a layer of the 
 the steps of the control's pace.
 """
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,7 +40,7 @@ class Recurrence(eqx.Module):
     mixing: Float[Array, "channel state"]
 
     def __init__(self, inputs: int, states: int, channels: int, *, key: PRNGKeyArray):
-        self.decay = jnp.full(states, jnp.log(RATE / (1.0 - RATE)))
+        self.decay = jnp.full(states, math.log(RATE / (1.0 - RATE)), dtype=float)
         self.kernel = jax.random.normal(key, (states, inputs)) / inputs**0.5
         self.mixing = jnp.zeros((channels, states))
 
