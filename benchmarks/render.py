@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import performance, readouts, surfaces, toy
+from slisde.experiments.tables import performance, readouts, surfaces, tilt, toy
 from slisde.experiments.tables.markdown import grid, replace_between
 from slisde.experiments.tables.table import Table
 
@@ -15,17 +15,16 @@ Parts = Mapping[str, Callable[[Sequence[Record]], Table | str]]
 
 def rendered() -> dict[Path, str]:
     """Return every document with its generated parts made anew."""
-    names = ("performance.jsonl", "toy.jsonl", "surfaces.jsonl", "readouts.jsonl")
-    speed, toy_fits, surface_fits, readout_fits = (read(ROOT / "results" / name) for name in names)
     documents: dict[Path, str] = {}
-    for name, parts, records in (
-        ("README.md", {"summary": performance.summary}, speed),
-        ("docs/performance.md", performance.PARTS, speed),
-        ("docs/toy.md", toy.PARTS, toy_fits),
-        ("docs/surfaces.md", surfaces.PARTS, surface_fits),
-        ("docs/surfaces.md", readouts.PARTS, readout_fits),
+    for name, parts, study in (
+        ("README.md", {"summary": performance.summary}, "performance"),
+        ("docs/performance.md", performance.PARTS, "performance"),
+        ("docs/toy.md", toy.PARTS, "toy"),
+        ("docs/surfaces.md", surfaces.PARTS, "surfaces"),
+        ("docs/surfaces.md", readouts.PARTS, "readouts"),
+        ("docs/tilt.md", tilt.PARTS, "tilt"),
     ):
-        path = ROOT / name
+        path, records = ROOT / name, read(ROOT / "results" / f"{study}.jsonl")
         text = documents.get(path) or path.read_text(encoding="utf-8")
         documents[path] = _with_parts(text, parts, records)
     return documents

@@ -10,6 +10,7 @@ from slisde import SLiSDE, TimeGrid, TrainSettings
 from slisde.calibration.objective import Objective
 from slisde.calibration.step import make_step, start
 from slisde.calibration.tilt_settings import Aim, FarTail, TiltTraining
+from slisde.calibration.tilted import untrained_tilts
 from slisde.errors import ArgumentError, ProblemError
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Put
@@ -44,6 +45,10 @@ def moved(tilt: Tilt) -> Tilt:
     return jax.tree.map(lambda leaf: leaf + 0.1 if leaf.ndim else leaf, tilt)
 
 
+def untrained(model, chosen) -> tuple[Tilt, ...]:
+    return untrained_tilts(model, chosen.tilt).tilts
+
+
 def objective_of(model, chosen):
     return Objective(model, PROBLEM, GRID, chosen), eqx.filter(model, eqx.is_inexact_array)
 
@@ -51,13 +56,14 @@ def objective_of(model, chosen):
 def estimates(model, chosen, tilts, key):
     objective, _ = objective_of(model, chosen)
     plain = objective.evaluator(model(GRID, chosen.paths, key=key), objective.times)
+    assert objective.tilted is not None
     means, seen = objective.tilted.estimate(model, tilts, plain, key)
     return np.asarray(plain), np.asarray(means), seen
 
 
 def test_an_untrained_tilt_weighs_all_paths_alike(key):
     model = small()
-    tilts = start(model, PROBLEM, settings()).tilt.tilts
+    tilts = untrained(model, settings())
     _, _, seen = estimates(model, settings(), tilts, key)
     for each in seen:
         assert np.all(np.asarray(each.batch.log_ratio) == 0.0)
@@ -69,7 +75,7 @@ def test_a_tilted_batch_estimates_the_same_expectations(far_tail, key):
     model, paths = small(), 32_768
     tilt = TiltTraining(begin=0, paths=paths, far_tail=far_tail)
     chosen = settings(paths=paths, tilt=tilt)
-    tilts = tuple(moved(each) for each in start(model, PROBLEM, chosen).tilt.tilts)
+    tilts = tuple(moved(each) for each in untrained(model, chosen))
     plain, means, seen = estimates(model, chosen, tilts, key)
     effective = min(float(each.effective) for each in seen)
     assert 0.05 < effective < 0.999
@@ -82,7 +88,7 @@ def test_a_tilted_batch_estimates_the_same_expectations(far_tail, key):
 def test_neither_the_weights_of_paths_nor_the_tilts_get_a_gradient(key):
     model = small()
     objective, weights = objective_of(model, settings())
-    tilts = tuple(moved(each) for each in start(model, PROBLEM, settings()).tilt.tilts)
+    tilts = tuple(moved(each) for each in untrained(model, settings()))
 
     def loss(tilts):
         return objective(weights, None, tilts, jnp.asarray(0), 64, key)[0]
@@ -103,7 +109,8 @@ def test_tilts_wait_for_their_step_and_then_find_the_far_tail():
     assert eqx.tree_equal(state.tilt, first)
     for _ in range(56):
         state, report = step(state)
-    assert report.effective.shape == (2,)
+        assert report.effective.shape == (2,)
+    assert state.tilt is not None
     plain, _, seen = estimates(model, chosen, state.tilt.tilts, jax.random.key(6))
     for column, each in ((1, seen[0]), (2, seen[1])):
         hits = float(jnp.mean(each.mean_value > 0.0))

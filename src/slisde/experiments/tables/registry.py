@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import readouts, surfaces, timing, toy
+from slisde.experiments.tables import readouts, surfaces, tilt, timing, toy
 from slisde.experiments.tables.table import Table
 
 
@@ -40,6 +40,8 @@ ENTRIES = {
         "surfaces",
         [surfaces.held_out, surfaces.whole, surfaces.published_loss],
     ),
+    "tilt-dax": Entry("tilted far tails on DAX beside tab:dax3-girsanov", "tilt", [tilt.arms]),
+    "tilt-controller": Entry("controllers beside tab:abl-kl", "tilt", [tilt.controllers]),
     "readouts": Entry("readouts and estimators on one surface", "readouts", [readouts.compared]),
 }
 """A new table is a line here."""
