@@ -35,7 +35,7 @@ def test_a_run_has_everything_in_its_directory(run):
     }
     config = tomllib.loads((run / "config.toml").read_text())
     assert config["train"]["steps"] == 24
-    assert config["train"]["learning_rate"] == 1e-3  # defaults are written out, too
+    assert config["train"]["weight_decay"] == 1e-4  # defaults are written out, too
     assert len((run / "history.jsonl").read_text().splitlines()) == 24
 
 
