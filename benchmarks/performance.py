@@ -28,6 +28,7 @@ FAMILY_SHAPES = {(1024, 512): (SEQUENTIAL,), (64, 512): (SEQUENTIAL, CHUNKED), (
 SCALING = [("steps", 1024, n) for n in (128, 256, 512, 1024, 2048, 4096, 8192)]
 SCALING += [("paths", b, 512) for b in (256, 512, 1024, 2048, 4096)]
 ALONE = [(1024, 512), (4096, 8192)]
+STARTS = 9
 
 
 def families(paths: int, steps: int) -> Record:
@@ -53,6 +54,14 @@ def alone(paths: int, steps: int) -> Record:
     return {"paths": paths, "steps": steps, "predicted_memory_gb": predicted, **measured}
 
 
+def starts(paths: int, steps: int) -> Record:
+    in_fresh_process(paths, steps)  # warms the compilation cache for the measured starts
+    runs = [in_fresh_process(paths, steps) for _ in range(STARTS)]
+    seconds = [run["first_step_after_s"] for run in runs]
+    step = statistics.median(run["alone_step_s"] for run in runs)
+    return {"paths": paths, "steps": steps, "seconds": seconds, "alone_step_s": step}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
@@ -63,6 +72,7 @@ def main() -> None:
     done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
     cells: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
     cells += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]
+    cells += [(starts, ALONE[0])]
     for study, arguments in cells:
         cell = " ".join(str(part) for part in (study.__name__, *arguments))
         if cell in done:

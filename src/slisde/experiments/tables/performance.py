@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from slisde.errors import SlisdeError
 from slisde.experiments.record import Record
@@ -114,11 +115,13 @@ def long_horizon(records: Sequence[Record]) -> Table:
 
 def start(records: Sequence[Record]) -> str:
     """Return the sentence on the time from the command to the first step."""
-    record = _main(records)
+    (record,) = of_kind(records, "starts")
+    seconds = record["seconds"]
     return (
         f"With a warm compilation cache, a new process has made its first training step "
-        f"{record['first_step_after_s']:.1f} s after it was started; {record['slisde_step_s']:.1f} s "
-        f"of that is the step itself."
+        f"{median(seconds):.1f} s after it was started (median of {len(seconds)} starts, "
+        f"{min(seconds):.1f} to {max(seconds):.1f} s); {record['alone_step_s']:.1f} s of that is the "
+        f"step itself."
     )
 
 
