@@ -10,13 +10,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax
 
 from slisde.experiments.allocation import keep_freed_memory
 from slisde.experiments.compilation import keep_compiled_programs
-from slisde.experiments.record import Record, append, read
+from slisde.experiments.record import Record
+from slisde.experiments.study import run_missing
 from slisde.experiments.timing import bench, in_fresh_process
 from slisde.experiments.workload import toy_cell, toy_model, training_step
 from slisde.flow.evaluate import Evaluation
@@ -62,6 +64,14 @@ def starts(paths: int, steps: int) -> Record:
     return {"paths": paths, "steps": steps, "seconds": seconds, "alone_step_s": step}
 
 
+def cell(study: Callable[..., Record], arguments: tuple) -> str:
+    return " ".join(str(part) for part in (study.__name__, *arguments))
+
+
+def measure(study: Callable[..., Record], arguments: tuple) -> Record:
+    return {"kind": study.__name__, **study(*arguments)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
@@ -69,16 +79,11 @@ def main() -> None:
         RESULTS.unlink(missing_ok=True)
     keep_compiled_programs()
     keep_freed_memory()
-    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
-    cells: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
-    cells += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]
-    cells += [(starts, ALONE[0])]
-    for study, arguments in cells:
-        cell = " ".join(str(part) for part in (study.__name__, *arguments))
-        if cell in done:
-            continue
-        print(cell, file=sys.stderr, flush=True)
-        append(RESULTS, {"cell": cell, "kind": study.__name__, **study(*arguments)})
+    measured: list[tuple[Callable[..., Record], tuple]] = [(families, s) for s in FAMILY_SHAPES]
+    measured += [(scaling, point) for point in SCALING] + [(alone, shape) for shape in ALONE]
+    measured += [(starts, ALONE[0])]
+    cells = {cell(*each): partial(measure, *each) for each in measured}
+    run_missing(RESULTS, cells, report=partial(print, file=sys.stderr, flush=True))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from slisde.calibration.fit import calibrate
 from slisde.calibration.settings import TrainSettings
 from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
 from slisde.experiments.machine import describe
-from slisde.experiments.record import Record, append, read
+from slisde.experiments.record import Record
+from slisde.experiments.study import run_missing
 from slisde.files import write_whole
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
@@ -218,11 +219,10 @@ def main() -> None:
     parser.add_argument("--probabilities", type=float, nargs="*", default=PROBABILITIES)
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
-    done = {record["cell"] for record in read(given.results)} if given.results.exists() else set()
-    for cell in given.cells:
-        name = f"{cell} N={given.grid} pool={given.pool} reference={given.reference}"
-        if name not in done:
-            append(given.results, {"cell": name, **run(cell, given)})
+    size = f"N={given.grid} pool={given.pool} reference={given.reference}"
+    run_missing(
+        given.results, {f"{cell} {size}": partial(run, cell, given) for cell in given.cells}
+    )
 
 
 if __name__ == "__main__":

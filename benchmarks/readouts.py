@@ -9,6 +9,7 @@ folder that is given and are not kept: a record has figures only.
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from slisde.experiments.config import parse  # noqa: E402
 from slisde.experiments.job import Job, prepare  # noqa: E402
 from slisde.experiments.machine import describe  # noqa: E402
 from slisde.experiments.presets import preset  # noqa: E402
-from slisde.experiments.record import Record, append, read  # noqa: E402
+from slisde.experiments.record import Record  # noqa: E402
 from slisde.experiments.studied_surfaces import source, studied_problem  # noqa: E402
+from slisde.experiments.study import run_missing  # noqa: E402
 from slisde.functionals.problem import Problem  # noqa: E402
 from slisde.model.interface import AbstractPathModel  # noqa: E402
 
@@ -56,15 +58,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     keep_freed_memory()
-    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
-    for seed in range(given.seeds):
-        for name in given.fits:
-            cell = f"{name}:{seed}"
-            if cell in done:
-                continue
-            print(cell, file=sys.stderr, flush=True)
-            record = run(name, seed, given.data)
-            append(RESULTS, {"cell": cell, "fit": name, "seed": seed, **record})
+    cells = {
+        f"{name}:{seed}": partial(run, name, seed, given.data)
+        for seed in range(given.seeds)
+        for name in given.fits
+    }
+    run_missing(RESULTS, cells, report=partial(print, file=sys.stderr, flush=True))
 
 
 def run(name: str, seed: int, data: Path) -> Record:
@@ -79,6 +78,8 @@ def run(name: str, seed: int, data: Path) -> Record:
     fit = calibrate(job.model, problem, job.grid, job.settings, key=job.keys.training)
     seconds = time.perf_counter() - began
     return {
+        "fit": name,
+        "seed": seed,
         "surface": SURFACE,
         "seconds": seconds,
         "skipped": fit.skipped,

@@ -9,6 +9,7 @@ from the folder that is given and are not kept: a record has figures only.
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,9 @@ from slisde.experiments.config import parse  # noqa: E402
 from slisde.experiments.job import prepare  # noqa: E402
 from slisde.experiments.machine import describe  # noqa: E402
 from slisde.experiments.presets import preset  # noqa: E402
-from slisde.experiments.record import Record, append, read  # noqa: E402
+from slisde.experiments.record import Record  # noqa: E402
 from slisde.experiments.studied_surfaces import SURFACES, source, studied_problem  # noqa: E402
+from slisde.experiments.study import run_missing  # noqa: E402
 from slisde.functionals.problem import Problem  # noqa: E402
 from slisde.functionals.terminal import Call, DigitalBelow, Forward, Put  # noqa: E402
 
@@ -50,25 +52,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     keep_freed_memory()
-    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
     rivals = [kind.value for kind in Parametric]
-    for name in given.surfaces:
-        for fitter in [*rivals, *(f"slisde:{seed}" for seed in range(given.seeds))]:
-            cell = f"{name}:{fitter}"
-            if cell in done:
-                continue
-            print(cell, file=sys.stderr, flush=True)
-            record = run(name, fitter, given.data)
-            append(RESULTS, {"cell": cell, "surface": name, **record, "machine": describe()})
+    fitters = [*rivals, *(f"slisde:{seed}" for seed in range(given.seeds))]
+    cells = {
+        f"{name}:{fitter}": partial(run, name, fitter, given.data)
+        for name in given.surfaces
+        for fitter in fitters
+    }
+    run_missing(RESULTS, cells, report=partial(print, file=sys.stderr, flush=True))
 
 
 def run(name: str, fitter: str, data: Path) -> Record:
     problem = studied_problem(name, data)
     kind, _, seed = fitter.partition(":")
     if seed:
-        file = source(name, data)
-        return {"fitter": kind, "seed": int(seed), **_slisde(problem, file, int(seed))}
-    return {"fitter": kind, **_parametric(problem, Parametric(kind))}
+        fit = {"seed": int(seed), **_slisde(problem, source(name, data), int(seed))}
+    else:
+        fit = _parametric(problem, Parametric(kind))
+    return {"surface": name, "fitter": kind, **fit, "machine": describe()}
 
 
 def _slisde(problem: Problem, file: str, seed: int) -> Record:

@@ -9,6 +9,7 @@ is the same for all of them. Finished cells are never run again.
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from slisde.calibration.fit import Progress, calibrate  # noqa: E402
 from slisde.experiments.config import parse  # noqa: E402
 from slisde.experiments.job import prepare  # noqa: E402
 from slisde.experiments.machine import describe  # noqa: E402
-from slisde.experiments.record import Record, append, read  # noqa: E402
+from slisde.experiments.record import Record  # noqa: E402
 from slisde.experiments.studied_surfaces import studied_problem  # noqa: E402
+from slisde.experiments.study import run_missing  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "results" / "tilt.jsonl"
 SURFACE = "dax_2026-02 paper"
@@ -59,14 +61,13 @@ def main() -> None:
     parser.add_argument("--grid", type=int, default=128)
     given = parser.parse_args()
     keep_freed_memory()
-    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
-    for seed in range(given.seeds):
-        for arm in given.arms:
-            cell = f"{arm}:{seed} N={given.grid} B={given.paths} steps={given.steps}"
-            if cell in done:
-                continue
-            print(cell, file=sys.stderr, flush=True)
-            append(RESULTS, {"cell": cell, **run(arm, seed, given), "machine": describe()})
+    size = f"N={given.grid} B={given.paths} steps={given.steps}"
+    cells = {
+        f"{arm}:{seed} {size}": partial(run, arm, seed, given)
+        for seed in range(given.seeds)
+        for arm in given.arms
+    }
+    run_missing(RESULTS, cells, report=partial(print, file=sys.stderr, flush=True))
 
 
 def run(arm: str, seed: int, given: argparse.Namespace) -> Record:
@@ -115,6 +116,7 @@ def run(arm: str, seed: int, given: argparse.Namespace) -> Record:
         "skipped": fit.skipped,
         "effective": np.mean(effective[-AVERAGED:], axis=0).tolist() if effective else [],
         **_losses(result.mean, problem),
+        "machine": describe(),
     }
 
 

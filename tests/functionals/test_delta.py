@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from slisde.flow.mixture import Mixture
-from slisde.functionals.delta import Delta
+from slisde.functionals.delta import Delta, TerminalDelta
 from slisde.functionals.path import PathView
 from slisde.functionals.problem import Evaluator
 from slisde.functionals.terminal import Call, DigitalAbove, DigitalBelow, Put
@@ -61,6 +61,16 @@ def test_under_a_lognormal_law_it_is_the_slope_of_blacks_formula(kind):
         DigitalBelow: -norm.pdf(lower) / deviation,
     }[kind]
     assert float(Delta(1.0, functional).expected(view)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Call, Put, DigitalAbove, DigitalBelow])
+def test_the_delta_of_a_terminal_payoff_is_the_same_as_a_payoff_of_its_own(key, kind):
+    functional = kind(0.8, 1.1)
+    any_path, terminal = Delta(0.8, functional), TerminalDelta(0.8, functional)
+    values, times = make_path(key)
+    view = PathView(Mixture(values, 0.9 * values, jnp.linspace(0.0, 0.05, 11)), times)
+    assert float(terminal(view)) == pytest.approx(float(any_path(view)), rel=1e-12)
+    assert float(terminal.expected(view)) == pytest.approx(float(any_path.expected(view)), rel=1e-9)
 
 
 def test_deltas_are_evaluated_on_batches_beside_their_payoffs(key):

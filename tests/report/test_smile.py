@@ -143,6 +143,25 @@ def test_the_remark_names_the_convention_and_counts_arbitrage():
     assert remark(None, "paper") == ""
 
 
+@pytest.mark.parametrize(
+    ("convention", "units"),
+    [
+        ("market", "strikes and undiscounted prices are in units of the forward."),
+        ("paper", "strikes and undiscounted prices are in units of the spot."),
+        ("as-published", "strikes and prices, which are discounted, are in units of the spot."),
+    ],
+)
+def test_the_remark_has_the_units_of_the_convention(convention, units):
+    assert remark(fitted(), convention).startswith(f"Convention {convention}: {units} The fitted")
+
+
+def test_without_a_convention_the_remark_has_the_units_where_they_are_the_forward():
+    whole = fitted()
+    assert remark(whole, "").startswith("Strikes and undiscounted prices are in units of the forw")
+    other = replace(whole, quotes=replace(whole.quotes, unit=1.02 * whole.quotes.unit))
+    assert remark(other, "").startswith("The fitted surface")
+
+
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_smiles_are_drawn_without_a_complaint_at_a_desk_and_on_a_telephone(tmp_path):
     file = tmp_path / "report.html"

@@ -97,8 +97,15 @@ class Estimate:
 
     def mean_absolute_error(self, group: str, *, held_out: bool = False) -> float:
         """Return the mean |error| of a group's fitted or held-out targets."""
+        return float(np.mean(np.abs(self._errors(group, held_out))))
+
+    def mean_squared_error(self, group: str, *, held_out: bool = False) -> float:
+        """Return the mean squared error of a group's fitted or held-out targets."""
+        return float(np.mean(self._errors(group, held_out) ** 2))
+
+    def _errors(self, group: str, held_out: bool) -> PerTarget:
         chosen = [t.group == group and t.held_out == held_out for t in self.problem.targets]
-        return float(np.mean(np.abs(self.mean - self.problem.values)[chosen]))
+        return (self.mean - self.problem.values)[chosen]
 
 
 def _jackknife(left_out: Float[np.ndarray, " batch"]) -> float:
@@ -171,7 +178,7 @@ def _in_batches(
     means, variances = [], []
     hedge = None
     if estimator is Estimator.HEDGED:
-        hedge = _pilot(model, grid, jax.random.fold_in(key, batches))
+        hedge = pilot(model, grid, key=jax.random.fold_in(key, batches))
     for index in range(batches):
         draw = jax.random.fold_in(key, index)
         mean, variance = _on_batch(model, evaluator, grid, paths // batches, estimator, hedge, draw)
@@ -185,7 +192,8 @@ def _in_batches(
 
 
 @eqx.filter_jit
-def _pilot(model: AbstractPathModel, grid: TimeGrid, key: PRNGKeyArray) -> VarianceCurve:
+def pilot(model: AbstractPathModel, grid: TimeGrid, *, key: PRNGKeyArray) -> VarianceCurve:
+    """Return what a hedge has to know of a model, from a few paths that are not hedged themselves."""
     return VarianceCurve.of(model.draw(grid, PILOT, key=key))
 
 

@@ -9,7 +9,14 @@ from jaxtyping import Float
 from slisde.calibration.estimate import Estimate
 from slisde.data.implied_vol import POINTS
 from slisde.data.model_arbitrage import ModelArbitrage, model_arbitrage
-from slisde.data.smile import SmileQuotes, SmileScore, model_volatility, score, smile_quotes
+from slisde.data.smile import (
+    SmileQuotes,
+    SmileScore,
+    model_volatility,
+    score,
+    score_of,
+    smile_quotes,
+)
 from slisde.errors import ProblemError
 from slisde.functionals.problem import Problem
 
@@ -79,8 +86,7 @@ class SmileFit:
 
     def of(self, maturity: float | None, *, held_out: bool) -> SmileScore | None:
         """Return the score of an expiry, or of all; None where it has no such quotes."""
-        wanted = (maturity, held_out)
-        return next((s for s in self.scores if (s.maturity, s.held_out) == wanted), None)
+        return score_of(self.scores, maturity, held_out=held_out)
 
     def noise_of(self, maturity: float | None, *, held_out: bool) -> float:
         """Return the root mean square of `noise` over the quotes of a score."""

@@ -2,8 +2,9 @@
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,10 +65,6 @@ def calibrate(
     """
     from slisde.calibration.processes import is_writer, join_processes
     from slisde.calibration.run import RunDirectory
-    from slisde.experiments.config import check_same, load
-    from slisde.experiments.job import read_config
-    from slisde.experiments.presets import DEFAULT
-    from slisde.experiments.presets import preset as named
 
     chosen = {
         "problem.source": problem,
@@ -77,37 +74,51 @@ def calibrate(
         "grid.steps": grid,
         "train.seed": seed,
     }
-    # The tilted innovation needs a driver of its own; a setting may choose another correlation.
-    before = ["model.rho=0.0", "tilt.enabled=true"] if tilt else []
-    overrides = [
-        *before,
-        *(settings or ()),
-        *(f"{k}={v}" for k, v in chosen.items() if v is not None),
-    ]
+    overrides = _overrides(chosen, settings or (), tilt)
     file = None if config is None else Path(config)
-    root = Path(out) if out is not None else RUNS / Path(problem or "demo").stem
-    run = RunDirectory(root)
+    run = RunDirectory(Path(out) if out is not None else RUNS / Path(problem or "demo").stem)
     if resume and run.exists:
-        loaded, kept = None, read_config(run)
-        check_same(kept, file, overrides, named(preset, kept.problem.source) if preset else None)
+        loaded = None
+        _check_kept(run, file, overrides, preset)
     else:
-        source = load(file, overrides).problem.source
-        loaded = load(file, overrides, named(preset or DEFAULT, source))
+        loaded = _load(file, overrides, preset)
     begun = time.monotonic()
     join_processes()
     fitted = _fit(run, loaded, rivals, progress)
     if not is_writer():
         return  # another process of this run scores the model and says how it went
     summary = _finish(fitted, rivals, progress)
-    history = fitted.run.read_history()
-    result = {
-        "run": str(root),
-        "steps": history[-1]["step"],
-        "seconds": round(time.monotonic() - begun, 1),
-        "report": str(fitted.run.report_file),
-        **summary,
-    }
-    show(result, as_json=json, labels=LABELS)
+    seconds = time.monotonic() - begun
+    show(_result(run, seconds, summary), as_json=json, labels=LABELS)
+
+
+def _overrides(chosen: Mapping[str, Any], settings: Sequence[str], tilt: bool) -> list[str]:
+    """Return what the command line has of the configuration; of two values the later counts."""
+    # The tilted innovation needs a driver of its own; a setting may choose another correlation.
+    before = ["model.rho=0.0", "tilt.enabled=true"] if tilt else []
+    return [*before, *settings, *(f"{k}={v}" for k, v in chosen.items() if v is not None)]
+
+
+def _load(file: Path | None, overrides: Sequence[str], preset: str | None) -> "Config":
+    """Return the configuration of a new run; its problem decides what the preset means."""
+    from slisde.experiments.config import load
+    from slisde.experiments.presets import DEFAULT
+    from slisde.experiments.presets import preset as named
+
+    source = load(file, overrides).problem.source
+    return load(file, overrides, named(preset or DEFAULT, source))
+
+
+def _check_kept(
+    run: "RunDirectory", file: Path | None, overrides: Sequence[str], preset: str | None
+) -> None:
+    """Raise where something else is asked for than what a run was begun with."""
+    from slisde.experiments.config import check_same
+    from slisde.experiments.job import read_config
+    from slisde.experiments.presets import preset as named
+
+    kept = read_config(run)
+    check_same(kept, file, overrides, named(preset, kept.problem.source) if preset else None)
 
 
 def _fit(run: "RunDirectory", config: "Config | None", rivals: bool, progress: bool) -> "FittedRun":
@@ -157,3 +168,14 @@ def _finish(fitted: "FittedRun", rivals: bool, progress: bool) -> dict:
         report("writing the report")
         write_report(fitted.run.report_file, report_content(fitted, result, report))
     return summary
+
+
+def _result(run: "RunDirectory", seconds: float, summary: dict) -> dict:
+    """Return what is shown of a fit."""
+    return {
+        "run": str(run.root),
+        "steps": run.read_history()[-1]["step"],
+        "seconds": round(seconds, 1),
+        "report": str(run.report_file),
+        **summary,
+    }

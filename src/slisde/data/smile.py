@@ -201,6 +201,14 @@ def score(prices: Float[np.ndarray, " quote"], quotes: SmileQuotes) -> list[Smil
     return scores
 
 
+def score_of(
+    scores: Sequence[SmileScore], maturity: float | None, *, held_out: bool
+) -> SmileScore | None:
+    """Return the score of an expiry, or of all; None where it has no such quotes."""
+    wanted = (maturity, held_out)
+    return next((each for each in scores if (each.maturity, each.held_out) == wanted), None)
+
+
 def _check_forwards(
     problem: Problem, options: Sequence[Target], known: Mapping[float, Unit]
 ) -> None:

@@ -14,10 +14,9 @@ from slisde.data.implied_vol import implied
 from slisde.data.smile import WHOLE, Unit, units
 from slisde.experiments.evaluation import whole_batches
 from slisde.experiments.job import FittedRun
-from slisde.experiments.terminal_delta import TerminalDelta
 from slisde.flow.mixture import Mixture
 from slisde.functionals.base import AbstractFunctional, Custom
-from slisde.functionals.delta import Delta
+from slisde.functionals.delta import Delta, TerminalDelta
 from slisde.functionals.terminal import AbstractTerminal, Call, Put
 
 STREAM = 2**32 - 3

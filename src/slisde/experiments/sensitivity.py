@@ -19,6 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from slisde.calibration.estimate import pilot
 from slisde.calibration.objective import training_weights
 from slisde.data.implied_vol import POINTS
 from slisde.data.smile import SmileQuotes, smile_quotes
@@ -40,7 +41,6 @@ CHECKS, CHECK = 32, 512
 """Batches of fresh paths behind the changes, the same before and after the refit."""
 STEP = 0.1
 """Vol points of a bump to each side; changes are scaled to one, where prices are not linear any more."""
-PILOT = 1024
 RIDGES = np.logspace(-9.0, 0.0, 19)
 """In units of the largest eigenvalue."""
 
@@ -96,7 +96,7 @@ def sensitivities(
     seen = _seen(fitted, smile_quotes(fitted.problem))
     key = fitted.keys.metrics if seed is None else jax.random.key(seed)
     slope_key, check_key, pilot_key = jax.random.split(jax.random.fold_in(key, STREAM), 3)
-    hedge = _pilot(model, grid, pilot_key) if model.is_martingale else None
+    hedge = pilot(model, grid, key=pilot_key) if model.is_martingale else None
     halves = _slopes(model, seen, grid, hedge, slope_key, report)
     bumps = np.stack([np.where(rows, seen.point, 0.0) for rows in seen.groups.values()], axis=1)
     moves = gauss_newton(halves, seen.weight, bumps)
@@ -241,8 +241,3 @@ def _gradient(batch, pull, evaluator, grid, hedge) -> Float[Array, " weight"]:
 def _means(model, evaluator, grid, hedge, key) -> Float[Array, " functional"]:
     samples = evaluator(model.draw(grid, CHECK, key=key), jnp.asarray(grid.times), hedge)
     return jnp.mean(samples, axis=0)
-
-
-@eqx.filter_jit
-def _pilot(model: AbstractPathModel, grid: TimeGrid, key: PRNGKeyArray) -> VarianceCurve:
-    return VarianceCurve.of(model.draw(grid, PILOT, key=key))

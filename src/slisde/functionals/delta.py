@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from slisde.flow.mixture import Mixture
 from slisde.functionals.base import AbstractFunctional, Number, Value
 from slisde.functionals.path import PathView
+from slisde.functionals.terminal import AbstractTerminal
 
 
 class Delta(AbstractFunctional):
@@ -25,6 +26,19 @@ class Delta(AbstractFunctional):
 
     def expected(self, path: PathView) -> Value:
         return _slope(self.functional.expected, path)
+
+
+class TerminalDelta(AbstractTerminal):
+    """`Delta` of a payoff of Y_T, which is one itself and can be hedged like any other."""
+
+    maturity: Number
+    functional: AbstractTerminal
+
+    def payoff(self, value):
+        return value * jax.grad(self.functional.payoff)(value)
+
+    def lognormal_mean(self, forward, variance):
+        return forward * jax.grad(self.functional.lognormal_mean)(forward, variance)
 
 
 class ScaledView(PathView):

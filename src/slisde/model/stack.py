@@ -1,6 +1,7 @@
 """The SLiSDE network: linear SDE layers, gated in flow, and a readout (paper: sec:model)."""
 
 from enum import StrEnum
+from functools import partial
 from numbers import Integral
 
 import equinox as eqx
@@ -129,46 +130,34 @@ class SLiSDE(AbstractPathModel):
         check_low_rank(latent, low_rank)
         check_amplitude(amplitude)
         check_output(out, initial_value)
-        if rho is not None:
-            check_correlation(rho)
-            if stacking is Stacking.RESIDUAL and layers > 1:
-                raise ArgumentError(
-                    "rho",
-                    rho,
-                    "must be None with residual stacking",
-                    "the last layer has no driver of its own",
-                )
+        _check_driver(rho, stacking, layers)
         readout_key, *keys = jax.random.split(key, 2 * layers)
         self.readout = _make_readout(
             readout, latent, noise, out, growth, initial_value, readout_key
         )
-        self.layers = tuple(
-            LinearLayer(
-                latent,
-                noise,
-                block_size=block_size,
-                noise_type=noise_type,
-                low_rank=low_rank,
-                time_dependent=time_dependent,
-                embedding=embedding,
-                transition=transition,
-                key=layer_key,
-            )
-            for layer_key in keys[:layers]
+        layer = partial(
+            LinearLayer,
+            latent,
+            noise,
+            block_size=block_size,
+            noise_type=noise_type,
+            low_rank=low_rank,
+            time_dependent=time_dependent,
+            embedding=embedding,
+            transition=transition,
         )
-        self.couplings = tuple(
-            Gate(
-                latent,
-                amplitude=amplitude,
-                norm=norm,
-                time_features=time_features,
-                causal_conv=causal_conv,
-                key=coupling_key,
-            )
-            if stacking is Stacking.GATED
-            else ResidualDriver(latent, noise, norm, key=coupling_key)
-            for coupling_key in keys[layers:]
+        gate = partial(
+            Gate,
+            latent,
+            amplitude=amplitude,
+            norm=norm,
+            time_features=time_features,
+            causal_conv=causal_conv,
         )
+        residual = partial(ResidualDriver, latent, noise, norm)
+        coupling = gate if stacking is Stacking.GATED else residual
+        self.layers = tuple(layer(key=each) for each in keys[:layers])
+        self.couplings = tuple(coupling(key=each) for each in keys[layers:])
         self.prior = GaussianPrior(latent) if prior else None
         self.latent, self.noise, self.rho = latent, noise, rho
 
@@ -336,6 +325,20 @@ def _make_readout(
     return MartingaleReadout(
         latent, noise, mixing=mixing, growth=growth, initial_value=start, key=key
     )
+
+
+def _check_driver(rho: float | None, stacking: Stacking, layers: int) -> None:
+    """Raise unless the last layer can have the driver that is asked for."""
+    if rho is None:
+        return
+    check_correlation(rho)
+    if stacking is Stacking.RESIDUAL and layers > 1:
+        raise ArgumentError(
+            "rho",
+            rho,
+            "must be None with residual stacking",
+            "the last layer has no driver of its own",
+        )
 
 
 def _check_sizes(**sizes: int) -> None:

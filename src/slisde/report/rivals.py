@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from slisde.data.smile import SmileQuotes, SmileScore, model_volatility, score
+from slisde.data.smile import SmileQuotes, SmileScore, model_volatility, score, score_of
 from slisde.report.content import Rival
 
 
@@ -26,8 +26,7 @@ class RivalFit:
 
     def of(self, maturity: float | None, *, held_out: bool) -> SmileScore | None:
         """Return the score of an expiry, or of all; None where it has no such quotes."""
-        wanted = (maturity, held_out)
-        return next((s for s in self.scores if (s.maturity, s.held_out) == wanted), None)
+        return score_of(self.scores, maturity, held_out=held_out)
 
 
 def rival_fits(rivals: Sequence[Rival], quotes: SmileQuotes) -> list[RivalFit]:

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from slisde.calibration.smile_fit import SmileFit
 from slisde.data.model_arbitrage import NOISE
+from slisde.data.smile import WHOLE
+from slisde.data.surface.convention import Convention
 from slisde.report.notation import percent, plus_minus, short
 from slisde.report.rivals import RivalFit
 from slisde.report.summary import WITHIN, Summary
@@ -16,6 +18,12 @@ ALL_BUT_A_FEW = 0.95
 
 OVERFITTED = 2.0
 """Held-out errors this many times the fitted ones deserve a warning."""
+
+UNITS = {
+    Convention.MARKET: "strikes and undiscounted prices are in units of the forward",
+    Convention.PAPER: "strikes and undiscounted prices are in units of the spot",
+    Convention.AS_PUBLISHED: "strikes and prices, which are discounted, are in units of the spot",
+}
 
 
 class Tone(StrEnum):
@@ -95,8 +103,7 @@ def remark(smiles: SmileFit | None, convention: str) -> str:
     """Return what is said under the smiles: the convention, and the arbitrage of the fit."""
     if smiles is None:
         return ""
-    name = f"Convention {convention}: " if convention else ""
-    units = f"{name}strikes and undiscounted prices are in units of the forward. "
+    units = _units(smiles, convention)
     arbitrage = smiles.arbitrage
     if not arbitrage.count:
         return units + (
@@ -110,6 +117,15 @@ def remark(smiles: SmileFit | None, convention: str) -> str:
         f"{arbitrage.count:,} of {arbitrage.checked:,} combinations of prices ({counts}); "
         f"the largest is worth {short(arbitrage.largest, 2)} forwards."
     )
+
+
+def _units(smiles: SmileFit, convention: str) -> str:
+    """Return what strikes and prices are in units of, where that is known."""
+    if convention:
+        return f"Convention {convention}: {UNITS[Convention(convention)]}. "
+    if set(smiles.quotes.unit.tolist()) == {WHOLE.price}:
+        return f"{UNITS[Convention.MARKET].capitalize()}. "
+    return ""
 
 
 def _volatility(smiles: SmileFit) -> Figure:

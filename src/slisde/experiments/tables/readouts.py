@@ -1,10 +1,10 @@
 """Readouts and estimators side by side, from the records of `benchmarks/readouts.py`."""
 
-import statistics
 from collections.abc import Callable, Sequence
 
 from slisde.experiments.record import Record
-from slisde.experiments.tables.table import Number, Table, over_seeds
+from slisde.experiments.tables.choice import distinct, matching
+from slisde.experiments.tables.table import Cell, Table, mean, over_seeds
 
 ESTIMATORS = ("paths", "conditional", "hedged")
 """The first is what variances are compared with."""
@@ -13,29 +13,11 @@ VIOLATIONS = ("monotone", "convex", "calendar")
 
 def compared(records: Sequence[Record]) -> Table:
     """Return a row for each readout and each estimator that applies to it."""
-    rows = []
-    for fit in dict.fromkeys(record["fit"] for record in records):
-        chosen = [record for record in records if record["fit"] == fit]
-        for estimator in ESTIMATORS:
-            scores = [r["estimators"][estimator] for r in chosen if estimator in r["estimators"]]
-            if not scores:
-                continue
-            rows.append(
-                [
-                    f"{fit}, {estimator}",
-                    over_seeds([s["held_out"]["rmse"] for s in scores], ".2f"),
-                    Number(statistics.fmean(s["held_out"]["noise"] for s in scores), ".2f"),
-                    *(
-                        Number(
-                            statistics.fmean(s["variance_ratio"][at] for s in scores), ".1f", "×"
-                        )
-                        for at in ("median", "low", "high")
-                    ),
-                    _arbitrage(scores),
-                    Number(statistics.fmean(r["seconds"] for r in chosen), ".0f"),
-                    Number(statistics.fmean(s["seconds"] for s in scores), ".1f"),
-                ]
-            )
+    rows: list[list[Cell]] = []
+    for fit in distinct(records, "fit"):
+        chosen = matching(records, fit=fit)
+        applied = {estimator for record in chosen for estimator in record["estimators"]}
+        rows += [[f"{fit}, {name}", *_row(chosen, name)] for name in ESTIMATORS if name in applied]
     return Table(
         "Readouts and estimators on one surface",
         [
@@ -52,6 +34,22 @@ def compared(records: Sequence[Record]) -> Table:
         rows,
         [_protocol(records[0]) if records else "No cell has been run yet."],
     )
+
+
+def _row(records: Sequence[Record], estimator: str) -> list[Cell]:
+    """Return the cells of one estimator of a fit."""
+    scores = [r["estimators"][estimator] for r in records if estimator in r["estimators"]]
+    return [
+        over_seeds([s["held_out"]["rmse"] for s in scores], ".2f"),
+        mean((s["held_out"]["noise"] for s in scores), ".2f"),
+        *(
+            mean((s["variance_ratio"][at] for s in scores), ".1f", "×")
+            for at in ("median", "low", "high")
+        ),
+        _arbitrage(scores),
+        mean((r["seconds"] for r in records), ".0f"),
+        mean((s["seconds"] for s in scores), ".1f"),
+    ]
 
 
 def _arbitrage(scores: Sequence[Record]) -> str:

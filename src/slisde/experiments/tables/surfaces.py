@@ -1,16 +1,16 @@
 """Option surfaces: SLiSDE beside Heston and Bates, from the records of `benchmarks/surfaces.py`."""
 
-import statistics
 from collections.abc import Callable, Sequence
 
 from slisde.experiments.record import Record
-from slisde.experiments.tables.table import Cell, Number, Table, over_seeds, published
+from slisde.experiments.tables.choice import distinct, matching
+from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seeds, published
 
 FITTERS = {"heston": "Heston", "bates": "Bates", "slisde": "SLiSDE"}
 WHOLE = "dax_2002-07-05"
 """Fitted whole: its score is the sum of squared vol points, as in QuantLib's test suite."""
 DAX = "dax_2026-02"
-QUANTLIB_TESTS = {"heston": 177.2, "bates": 36.6}
+QUANTLIB_TESTS = {"Heston": 177.2, "Bates": 36.6}
 """Squared vol points on that table, reported by QuantLib's own tests."""
 DAX_MAIN = {
     "Neural SDE, L = 3": ((1.908, 0.180), (8.20, 1.42)),
@@ -24,24 +24,18 @@ tab:dax3-main)."""
 
 def held_out(records: Sequence[Record]) -> Table:
     """Return errors on held-out strikes and the share of them inside bid and ask."""
-    rows = []
-    for surface in dict.fromkeys(record["surface"] for record in records):
-        if surface == WHOLE:
-            continue
-        for fitter, label in FITTERS.items():
-            chosen = _chosen(records, surface, fitter)
-            if not chosen:
-                continue
-            inside = [r["held_out"]["inside"] for r in chosen]
-            rows.append(
-                [
-                    f"{surface}, {label}",
-                    _score(chosen, [r["held_out"]["rmse"] for r in chosen], ".3f"),
-                    _score(chosen, [r["fitted"]["rmse"] for r in chosen], ".3f"),
-                    "no two sides" if None in inside else _score(chosen, inside, ".0%"),
-                    Number(statistics.fmean(r["seconds"] for r in chosen), ".0f"),
-                ]
-            )
+    rows = [
+        [
+            f"{surface}, {label}",
+            _score(fits, [r["held_out"]["rmse"] for r in fits], ".3f"),
+            _score(fits, [r["fitted"]["rmse"] for r in fits], ".3f"),
+            _inside(fits),
+            mean((r["seconds"] for r in fits), ".0f"),
+        ]
+        for surface in distinct(records, "surface")
+        if surface != WHOLE
+        for label, fits in _fits(records, surface).items()
+    ]
     return Table(
         "Option surfaces, scored on held-out strikes",
         [
@@ -65,19 +59,14 @@ def held_out(records: Sequence[Record]) -> Table:
 
 def whole(records: Sequence[Record]) -> Table:
     """Return the sums of squared vol points on the table of 2002."""
-    rows = []
-    for fitter, label in FITTERS.items():
-        chosen = _chosen(records, WHOLE, fitter)
-        sums = [r["fitted"]["quotes"] * r["fitted"]["rmse"] ** 2 for r in chosen]
-        reported = QUANTLIB_TESTS.get(fitter)
-        if chosen:
-            rows.append(
-                [
-                    label,
-                    _score(chosen, sums, ".1f"),
-                    Number(reported, ".1f") if reported else "",
-                ]
-            )
+    rows = [
+        [
+            label,
+            _score(fits, [r["fitted"]["quotes"] * r["fitted"]["rmse"] ** 2 for r in fits], ".1f"),
+            Number(QUANTLIB_TESTS[label], ".1f") if label in QUANTLIB_TESTS else "",
+        ]
+        for label, fits in _fits(records, WHOLE).items()
+    ]
     return Table(
         "DAX on 2002-07-05, fitted whole",
         ["", "squared vol points, 104 quotes", "QuantLib's tests"],
@@ -88,26 +77,23 @@ def whole(records: Sequence[Record]) -> Table:
 
 def published_loss(records: Sequence[Record]) -> Table:
     """Return the losses of tab:dax3-main, on the targets as published and on sound ones."""
-    rows: list[list[Cell]] = [
+    reported = [
         [f"`as-published`, {name}, reported", *(published(value, ".2f") for value in values)]
         for name, values in DAX_MAIN.items()
     ]
-    for surface in (f"{DAX} as-published", f"{DAX} paper"):
-        for fitter, label in FITTERS.items():
-            chosen = _chosen(records, surface, fitter)
-            if not chosen:
-                continue
-            rows.append(
-                [
-                    f"`{surface.removeprefix(DAX).strip()}`, {label}, ours",
-                    _score(chosen, [1e4 * r["held_out_loss"] for r in chosen], ".2f"),
-                    _score(chosen, [1e6 * r["far_put_loss"] for r in chosen], ".2f"),
-                ]
-            )
+    ours = [
+        [
+            f"`{convention}`, {label}, ours",
+            _score(fits, [1e4 * r["held_out_loss"] for r in fits], ".2f"),
+            _score(fits, [1e6 * r["far_put_loss"] for r in fits], ".2f"),
+        ]
+        for convention in ("as-published", "paper")
+        for label, fits in _fits(records, f"{DAX} {convention}").items()
+    ]
     return Table(
         "DAX of February 2026, losses on held-out strikes",
         ["convention, model", "loss (10⁻⁴)", "far puts (10⁻⁶)"],
-        rows,
+        [*reported, *ours],
         [
             "Reported: tab:dax3-main, means over seven seeds ± standard errors, from a sample whose "
             "noise they include. Losses of the two conventions are of different targets and are not "
@@ -118,13 +104,24 @@ def published_loss(records: Sequence[Record]) -> Table:
     )
 
 
-def _chosen(records: Sequence[Record], surface: str, fitter: str) -> list[Record]:
-    return [r for r in records if (r["surface"], r["fitter"]) == (surface, fitter)]
+def _fits(records: Sequence[Record], surface: str) -> dict[str, list[Record]]:
+    """Return the records of a surface by the label of their fitter, of those that have any."""
+    found = {
+        label: matching(records, surface=surface, fitter=fitter)
+        for fitter, label in FITTERS.items()
+    }
+    return {label: fits for label, fits in found.items() if fits}
 
 
-def _score(records: Sequence[Record], values: Sequence[float], form: str) -> Cell:
+def _inside(fits: Sequence[Record]) -> Cell:
+    """Return the share of held-out quotes between bid and ask."""
+    inside = [r["held_out"]["inside"] for r in fits]
+    return "no two sides" if None in inside else _score(fits, inside, ".0%")
+
+
+def _score(fits: Sequence[Record], values: Sequence[float], form: str) -> Cell:
     """Return a mean over seeds, or the number of a fit that has none."""
-    return over_seeds(values, form) if "seed" in records[0] else Number(values[0], form)
+    return over_seeds(values, form) if "seed" in fits[0] else Number(values[0], form)
 
 
 PARTS: dict[str, Callable[[Sequence[Record]], Table]] = {

@@ -1,7 +1,7 @@
 """A table as data: numbers stay numbers until a format writes them."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 NOT_RUN = "not run yet"
@@ -66,6 +66,15 @@ def over_seeds(values: Sequence[float], form: str) -> Cell:
         return NOT_RUN
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
     return Number(statistics.fmean(values), form, error=error, seeds=len(values))
+
+
+def mean(values: Iterable[float], form: str, unit: str = "") -> Number:
+    """Return the mean alone, where its error does not matter.
+
+    >>> str(mean([1.0, 3.0], ".1f", "×"))
+    '2.0×'
+    """
+    return Number(statistics.fmean(values), form, unit)
 
 
 def published(value: tuple[float, float] | None, form: str) -> Cell:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from slisde.experiments.record import Record
+from slisde.experiments.tables.choice import matching
 from slisde.experiments.tables.table import Cell, Number, Table, over_seeds, published
 
 METRICS = {
@@ -63,7 +64,7 @@ def _table(
 
 
 def _row(arm: str, values: list[tuple[float, float]], records: Sequence[Record]) -> list[Cell]:
-    chosen = [record for record in records if record["arm"] == arm]
+    chosen = matching(records, arm=arm)
     row: list[Cell] = []
     for (key, (_, unit)), known in zip(METRICS.items(), values, strict=True):
         row += [
