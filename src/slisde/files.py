@@ -1,5 +1,6 @@
 """Files that are whole or absent: written aside, flushed to the disk, then renamed."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,21 @@ def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file, or say who has it; the system lets go when this process ends."""
+    with writing(lock):
+        descriptor = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StorageError(busy) from None
+        yield
     finally:
         os.close(descriptor)
 

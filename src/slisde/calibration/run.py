@@ -9,11 +9,10 @@ metrics.json       how well it fits
 report.html        the same to look at
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +21,7 @@ from slisde.calibration.arrays import fill, read_stored, save_tree
 from slisde.calibration.fit import Progress
 from slisde.calibration.step import TrainState
 from slisde.errors import StorageError
-from slisde.files import reading, write_whole, writing
+from slisde.files import alone, reading, write_whole, writing
 from slisde.functionals.problem import Problem
 from slisde.functionals.problem_file import read_problem, write_problem
 from slisde.model.interface import AbstractPathModel
@@ -84,18 +83,9 @@ class RunDirectory:
         """Return the problem of the run."""
         return read_problem(self.problem_file)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Keep other processes from training here; the system lets go when this one ends."""
-        with writing(self.root):
-            descriptor = os.open(self.root / ".lock", os.O_CREAT | os.O_RDWR, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            yield
-        except BlockingIOError:
-            raise StorageError(f"another process is training in {self.root}.") from None
-        finally:
-            os.close(descriptor)
+        return alone(self.root / ".lock", f"another process is training in {self.root}.")
 
     def save_state(self, state: TrainState) -> None:
         """Add a checkpoint and remove those that are no longer needed."""

@@ -15,6 +15,7 @@ from slisde.cli.quotes import quotes
 from slisde.cli.rare import rare
 from slisde.cli.report import report
 from slisde.cli.simulate import simulate
+from slisde.cli.sweep import sweep
 from slisde.cli.table import table
 from slisde.errors import SlisdeError
 from slisde.experiments.allocation import collect_rarely, keep_freed_memory
@@ -36,6 +37,7 @@ for command in (
     report,
     quotes,
     inspect,
+    sweep,
     table,
     bench,
     doctor,

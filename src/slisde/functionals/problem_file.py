@@ -53,6 +53,15 @@ def read_problem(path: Path) -> Problem:
 
 def write_problem(path: Path, problem: Problem) -> None:
     """Write a problem so that `read_problem` gives the same numbers; the file is whole or absent."""
+    try:
+        content = problem_text(problem).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ProblemError(f"cannot write {path}: a name in it is not valid Unicode.") from None
+    write_whole(path, content)
+
+
+def problem_text(problem: Problem) -> str:
+    """Return a problem as TOML, from which `parse_problem` makes the same numbers."""
     head = {"name": problem.name, "horizon": float(problem.horizon)}
     if problem.initial_value is not None:
         head["initial_value"] = float(problem.initial_value)
@@ -66,11 +75,12 @@ def write_problem(path: Path, problem: Problem) -> None:
             parts.append(f"[{table}]\n" + write_keys(keys))
     for number, target in enumerate(problem.targets, start=1):
         parts.append("[[target]]\n" + write_keys(_target_keys(target, f"target {number}")))
-    try:
-        content = "\n".join(parts).encode("utf-8")
-    except UnicodeEncodeError:
-        raise ProblemError(f"cannot write {path}: a name in it is not valid Unicode.") from None
-    write_whole(path, content)
+    return "\n".join(parts)
+
+
+def parse_problem(text: str) -> Problem:
+    """Return the problem that `problem_text` wrote."""
+    return _problem(tomllib.loads(text))
 
 
 def _load(path: Path) -> dict[str, Any]:

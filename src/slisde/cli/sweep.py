@@ -1,0 +1,190 @@
+"""`slisde sweep`: a grid of configurations with several seeds each, one record a fit."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slisde.cli.output import Json, Progress, show
+from slisde.cli.sweep_view import sweep_view
+
+if TYPE_CHECKING:
+    from slisde.experiments.sweep.events import Engine
+    from slisde.experiments.sweep.run import State
+
+
+class EngineName(StrEnum):
+    """What runs the cells."""
+
+    LOCAL = "local"
+    DASK = "dask"
+
+
+Seeds = Annotated[int | None, typer.Option(min=1, help="Seeds of each row. [default: the grid's]")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="Child processes, or Dask.")]
+Workers = Annotated[int, typer.Option(min=1, help="Fits at a time on this machine.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Of a running Dask cluster.")
+]
+Data = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Folder of the problems' files. [default: GRID's]")
+]
+
+
+def sweep(
+    grid: Annotated[str, typer.Argument(metavar="GRID.toml", help="Rows and what is varied.")],
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File of the records. [default: results/GRID.jsonl]"),
+    ] = None,
+    seeds: Seeds = None,
+    engine: EngineOption = EngineName.LOCAL,
+    workers: Workers = 1,
+    scheduler: Scheduler = None,
+    data: Data = None,
+    plan: Annotated[bool, typer.Option("--plan", help="List the cells and run nothing.")] = False,
+    json: Json = False,
+    progress: Progress = False,
+) -> None:
+    """Fit every cell of a grid, from where an earlier sweep stopped.
+
+    A finished cell is never run again; a cell whose worker dies is run anew.
+
+    Example: slisde sweep configs/toy-families.toml --seeds 3 --workers 2
+    """
+    from slisde.errors import SlisdeError
+    from slisde.experiments.sweep.grid import read_sweep
+    from slisde.experiments.sweep.run import run_sweep
+
+    chosen = read_sweep(Path(grid), seeds=seeds, data=None if data is None else Path(data))
+    if plan:
+        show(_plan(chosen), as_json=True) if json else _print_plan(_plan(chosen))
+        return
+    file = Path(f"results/{chosen.name}.jsonl" if out is None else out)
+    state = None
+    with sweep_view(chosen, forced=progress) as update:
+        for state, event in run_sweep(chosen, _engine(engine, workers, scheduler), file):
+            update(state, event)
+    if state is None:
+        return
+    show(_summary(state, file), as_json=True) if json else _print(state, file)
+    if state.failed:
+        name, reason = next(iter(state.failed.items()))
+        raise SlisdeError(
+            f"{len(state.failed)} cells were given up, the first `{name}`: {reason}. Run the same "
+            "command to try them again."
+        )
+
+
+def _engine(name: EngineName, workers: int, scheduler: str | None) -> "Engine":
+    from slisde.errors import ConfigError
+    from slisde.experiments.sweep.cluster import DaskEngine
+    from slisde.experiments.sweep.local import LocalEngine
+
+    if name is EngineName.DASK:
+        return DaskEngine(workers, scheduler)
+    if scheduler is not None:
+        raise ConfigError("`--scheduler` is the address of a Dask cluster: add `--engine dask`.")
+    return LocalEngine(workers)
+
+
+def _plan(sweep: Any) -> dict[str, Any]:
+    from slisde.experiments.cost import model_cost
+
+    cells = [
+        {
+            "cell": cell.name,
+            "parameters": cost["parameters"],
+            "steps": cell.config.train.steps,
+            "shape": cost["shape"],
+            "gflop_per_step": cost["gflop_per_step"],
+        }
+        for cell in sweep.cells
+        for cost in [model_cost(cell.config)]
+    ]
+    return {"cells": cells, "impossible": [vars(each) for each in sweep.impossible]}
+
+
+def _print_plan(plan: dict[str, Any]) -> None:
+    for cell in plan["cells"]:
+        work = cell["gflop_per_step"]
+        rest = "" if work is None else f", {work:,.0f} GFLOP each"
+        print(
+            f"{cell['cell']}: {cell['parameters']:,} parameters, {cell['steps']:,} steps of "
+            f"{cell['shape']}{rest}"
+        )
+    for cell in plan["impossible"]:
+        print(f"left out: {cell['name']}: {cell['reason']}")
+    total = sum(each["steps"] * (each["gflop_per_step"] or 0.0) for each in plan["cells"])
+    print(f"{len(plan['cells'])} cells, {total / 1e3:,.0f} TFLOP in those of SLiSDE")
+
+
+def _summary(state: "State", file: Path) -> dict[str, Any]:
+    from slisde.experiments.sweep.run import score
+
+    best = state.best
+    return {
+        "records": str(file),
+        "cells": len(state.sweep.cells),
+        "done": len(state.records),
+        "found": state.resumed,
+        "impossible": [vars(each) for each in state.sweep.impossible],
+        "failed": state.failed,
+        "best": None
+        if best is None
+        else {
+            "row": best["row"],
+            "varied": best["varied"],
+            "seed": best["seed"],
+            "debiased_loss": score(best),
+        },
+        "rows": _rows(state),
+    }
+
+
+def _rows(state: "State") -> list[dict[str, Any]]:
+    """Return the mean score of every configuration over its seeds, the best first."""
+    from statistics import mean, stdev
+
+    from slisde.experiments.sweep.run import score
+
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for cell in state.sweep.cells:
+        record = state.records.get(cell.digest)
+        if record is not None:
+            groups.setdefault(cell.name.rpartition(", seed ")[0], []).append(record)
+    rows = []
+    for name, records in groups.items():
+        scores = [score(record) for record in records if "metrics" in record]
+        spread = stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else None
+        rows.append(
+            {
+                "name": name,
+                "seeds": len(records),
+                "diverged": len(records) - len(scores),
+                "debiased_loss": mean(scores) if scores else None,
+                "debiased_loss_se": spread,
+                "seconds_per_step": mean(r["seconds_per_step"] for r in records if "metrics" in r)
+                if scores
+                else None,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["debiased_loss"] is None, row["debiased_loss"]))
+
+
+def _print(state: "State", file: Path) -> None:
+    width = max((len(row["name"]) for row in _rows(state)), default=0)
+    for row in _rows(state):
+        loss, error = row["debiased_loss"], row["debiased_loss_se"]
+        seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']} seeds"
+        if loss is None:
+            print(f"{row['name']:<{width}}  no fit: all of {seeds} failed to train")
+            continue
+        spread = "" if error is None else f" ± {error:.1e}"
+        lost = f", {row['diverged']} failed to train" if row["diverged"] else ""
+        print(
+            f"{row['name']:<{width}}  loss {loss:.2e}{spread}  {row['seconds_per_step']:.3f} s a step"
+            f"  ({seeds}{lost})"
+        )
+    print(f"{len(state.records)} of {len(state.sweep.cells)} cells are in {file}")

@@ -1,0 +1,72 @@
+"""Grids: which cells there are, what they are called, and what is wrong with a file."""
+
+import pytest
+
+from slisde.errors import ConfigError
+from slisde.experiments.sweep.grid import read_sweep
+from tests.experiments.sweep.grids import SMALL, write
+
+
+def test_a_grid_is_the_product_of_its_lists_with_every_row_and_seed(tmp_path):
+    rows = SMALL + (
+        '[[rows]]\nname = "ours"\nvary = { "train.learning_rate" = [1e-3, 3e-3] }\n'
+        '[[rows]]\nname = "theirs"\nmodel = { family = "neural-sde" }\n'
+    )
+    sweep = read_sweep(write(tmp_path, rows), seeds=2)
+    assert len(sweep.cells) == 2 * (2 * 2 + 2)
+    assert len({cell.digest for cell in sweep.cells}) == len(sweep.cells)
+    first = sweep.cells[0]
+    assert first.name == "ours, latent=8, learning_rate=0.001, seed 0"
+    assert first.config.model.latent == 8
+    assert first.config.train.learning_rate == 1e-3
+    assert [cell.config.train.seed for cell in sweep.cells] == [0] * 6 + [1] * 6
+    assert {cell.config.model.family for cell in sweep.cells if cell.row == "theirs"} == {
+        "neural-sde"
+    }
+
+
+def test_the_digest_is_of_what_is_computed_and_not_of_where_it_stands(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    problem = 'name = "one"\nhorizon = 1.0\n[[target]]\nfunctional = "call(strike=1.0, maturity=1.0)"\nvalue = {}\n'
+    grid = '[base]\nproblem.source = "p.toml"\nmodel = {{ latent = 8 }}\ntrain.steps = {}\n'
+    digests = []
+    for folder, value, steps in ((here, 0.1, 3), (there, 0.1, 3), (there, 0.2, 3), (there, 0.2, 4)):
+        folder.mkdir(exist_ok=True)
+        (folder / "p.toml").write_text(problem.format(value))
+        (cell,) = read_sweep(write(folder, grid.format(steps)), seeds=1).cells
+        digests.append(cell.digest)
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+def test_an_impossible_cell_is_named_and_the_rest_stays(tmp_path):
+    sweep = read_sweep(write(tmp_path, SMALL.replace("[8, 4]", "[8, 10, 4]")))
+    assert [cell.config.model.latent for cell in sweep.cells[:2]] == [8, 4]
+    (impossible,) = sweep.impossible
+    assert impossible.name == "row 1, model.latent=10"
+    assert "block_size" in impossible.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rate = 3", "no place for `rate`"),
+        ("seeds = 0", "`seeds` must be at least 1"),
+        ("seeds = true", "`seeds` must be at least 1"),
+        ('[vary]\n"model.latent" = 8', "must hold lists"),
+        ("[vary]\nlatent = [8]", "must hold lists"),
+        ("rows = 3", "opened by `\\[\\[rows\\]\\]`"),
+        ("[[rows]]\n[[rows]]", "are the same configuration"),
+        ("base = [", "is not TOML"),
+        ('base.problem.source = "no.csv"', "no cell can be fitted.*no.csv"),
+    ],
+)
+def test_a_wrong_grid_is_refused_in_a_line(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_sweep(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_grid_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_sweep(tmp_path / "none.toml")
