@@ -4,12 +4,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from slisde.errors import StorageError
 from slisde.experiments.record import Record, read
 from slisde.experiments.tables import performance, readouts, surfaces, tilt, toy
-from slisde.experiments.tables.markdown import grid, replace_between
+from slisde.experiments.tables.markdown import grid, replace_between, whole
+from slisde.experiments.tables.registry import ENTRIES, build, maker
 from slisde.experiments.tables.table import Table
 
 ROOT = Path(__file__).parents[1]
+INTRODUCTION = """# Results
+
+Every table that `slisde table` knows, made from the records in `results/` by `make tables`; nothing on this
+page is written by hand. The paper's numbers stand beside ours, and below each table its protocol. Losses
+of one sample hold its Monte-Carlo noise, as in the paper; population losses do not."""
+
 Parts = Mapping[str, Callable[[Sequence[Record]], Table | str]]
 
 
@@ -27,7 +35,20 @@ def rendered() -> dict[Path, str]:
         path, records = ROOT / name, read(ROOT / "results" / f"{study}.jsonl")
         text = documents.get(path) or path.read_text(encoding="utf-8")
         documents[path] = _with_parts(text, parts, records)
+    documents[ROOT / "docs" / "results.md"] = _all_tables()
     return documents
+
+
+def _all_tables() -> str:
+    """Return the page of all tables; what has not been run says how to."""
+    parts = [INTRODUCTION]
+    for name, entry in ENTRIES.items():
+        parts.append(f"## `slisde table {name}`: {entry.line}")
+        try:
+            parts += [whole(table) for table in build(name, ROOT / "results")]
+        except StorageError:
+            parts.append(f"Not run yet: `{maker(entry.parts[0][0])}`.")
+    return "\n\n".join(parts) + "\n"
 
 
 def _with_parts(text: str, parts: Parts, records: Sequence[Record]) -> str:
@@ -39,7 +60,7 @@ def _with_parts(text: str, parts: Parts, records: Sequence[Record]) -> str:
 
 def main() -> None:
     for path, text in rendered().items():
-        if path.read_text(encoding="utf-8") != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"rewrote {path.relative_to(ROOT)}", file=sys.stderr)
 

@@ -46,7 +46,7 @@ def test_a_table_has_the_papers_numbers_and_its_protocol_in_every_format(slisde)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "toy.jsonl: No such file or directory"),
+        (None, "there are no records in"),
         (b'{"layers": 2}\n{"torn', "toy.jsonl, line 2, is not a JSON record"),
         (b"\xff\xfe", "toy.jsonl is not a file of records"),
         (b'{"layers": 2}\n', "toy.jsonl, line 1, has no `options`"),
@@ -69,3 +69,12 @@ def test_a_part_of_a_record_that_is_missing_is_named_with_its_line(slisde, tmp_p
     outcome = slisde("table", "recovery", "--results", str(tmp_path))
     assert outcome.code == 2
     assert "line 1, has no `ks_terminal`" in outcome.err
+
+
+def test_seeds_run_what_is_missing_of_sweeps_only(slisde, tmp_path):
+    outcome = slisde("table", "timing", "--results", RESULTS, "--seeds", "1")
+    assert outcome.code == 2
+    assert "are made by `python benchmarks/performance.py`, not by a sweep" in outcome.err
+    outcome = slisde("table", "dax", "--results", str(tmp_path), "--seeds", "1", "--configs", "no")
+    assert outcome.code == 2
+    assert "cannot read no/families-dax.toml" in outcome.err

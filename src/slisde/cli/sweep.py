@@ -8,9 +8,11 @@ import typer
 
 from slisde.cli.output import Json, Progress, show
 from slisde.cli.sweep_view import sweep_view
+from slisde.errors import ConfigError, SlisdeError
 
 if TYPE_CHECKING:
     from slisde.experiments.sweep.events import Engine
+    from slisde.experiments.sweep.grid import Sweep
     from slisde.experiments.sweep.run import State
 
 
@@ -53,21 +55,14 @@ def sweep(
 
     Example: slisde sweep configs/toy-families.toml --seeds 3 --workers 2
     """
-    from slisde.errors import SlisdeError
     from slisde.experiments.sweep.grid import read_sweep
-    from slisde.experiments.sweep.run import run_sweep
 
     chosen = read_sweep(Path(grid), seeds=seeds, data=None if data is None else Path(data))
     if plan:
         show(_plan(chosen), as_json=True) if json else _print_plan(_plan(chosen))
         return
     file = Path(f"results/{chosen.name}.jsonl" if out is None else out)
-    state = None
-    with sweep_view(chosen, forced=progress) as update:
-        for state, event in run_sweep(chosen, _engine(engine, workers, scheduler), file):
-            update(state, event)
-    if state is None:
-        return
+    state = run_shown(chosen, make_engine(engine, workers, scheduler), file, progress)
     show(_summary(state, file), as_json=True) if json else _print(state, file)
     if state.failed:
         name, reason = next(iter(state.failed.items()))
@@ -77,8 +72,18 @@ def sweep(
         )
 
 
-def _engine(name: EngineName, workers: int, scheduler: str | None) -> "Engine":
-    from slisde.errors import ConfigError
+def run_shown(sweep: "Sweep", engine: "Engine", out: Path, progress: bool) -> "State":
+    """Run what is missing of a sweep, with its live view."""
+    from slisde.experiments.sweep.run import run_sweep
+
+    with sweep_view(sweep, forced=progress) as update:
+        for state, event in run_sweep(sweep, engine, out):
+            update(state, event)
+    return state
+
+
+def make_engine(name: EngineName, workers: int, scheduler: str | None) -> "Engine":
+    """Return what runs the cells."""
     from slisde.experiments.sweep.cluster import DaskEngine
     from slisde.experiments.sweep.local import LocalEngine
 
@@ -89,7 +94,7 @@ def _engine(name: EngineName, workers: int, scheduler: str | None) -> "Engine":
     return LocalEngine(workers)
 
 
-def _plan(sweep: Any) -> dict[str, Any]:
+def _plan(sweep: "Sweep") -> dict[str, Any]:
     from slisde.experiments.cost import model_cost
 
     cells = [

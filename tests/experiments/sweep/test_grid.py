@@ -1,5 +1,8 @@
 """Grids: which cells there are, what they are called, and what is wrong with a file."""
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from slisde.errors import ConfigError
@@ -37,6 +40,30 @@ def test_the_digest_is_of_what_is_computed_and_not_of_where_it_stands(tmp_path):
         digests.append(cell.digest)
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
+
+
+def test_a_grid_extends_another_one(tmp_path):
+    write(tmp_path)
+    (tmp_path / "more.toml").write_text(
+        'extends = "grid.toml"\nseeds = 1\n[base]\ntrain.steps = 4\n[[rows]]\nname = "all"\n'
+    )
+    cells = read_sweep(tmp_path / "more.toml").cells
+    assert [cell.name for cell in cells] == ["all, latent=8, seed 0", "all, latent=4, seed 0"]
+    assert {(cell.config.train.steps, cell.config.train.paths) for cell in cells} == {(4, 32)}
+
+
+def test_grids_that_extend_each_other_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="circle"):
+        read_sweep(write(tmp_path, 'extends = "grid.toml"'))
+
+
+def test_the_papers_grids_have_the_papers_cells(tmp_path):
+    del tmp_path
+    configs = Path(__file__).parents[3] / "configs"
+    sweep = read_sweep(configs / "search-toy.toml", seeds=1)
+    counts = Counter(cell.row for cell in sweep.cells)
+    assert counts == {"SLiSDE": 576, "Neural SDE": 96, "SLiCE": 72}
+    assert not sweep.impossible
 
 
 def test_an_impossible_cell_is_named_and_the_rest_stays(tmp_path):

@@ -1,15 +1,16 @@
 """Tables as data, and what the formats make of them."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from slisde.errors import SlisdeError
+from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.tables import latex as latex_module
 from slisde.experiments.tables.as_json import as_json
 from slisde.experiments.tables.latex import escaped, latex
 from slisde.experiments.tables.markdown import grid, replace_between, whole
-from slisde.experiments.tables.registry import ENTRIES, build
+from slisde.experiments.tables.registry import ENTRIES, build, maker
 from slisde.experiments.tables.table import Number, Table, over_seeds, published
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -56,7 +57,12 @@ def test_json_keeps_numbers_whole_and_drops_what_is_not_known():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_every_table_is_made_from_the_committed_records(name):
+def test_every_table_is_made_from_the_committed_records_or_says_how_to_run_it(name):
+    studies = [study for study, _ in ENTRIES[name].parts]
+    if not any((RESULTS / f"{study}.jsonl").exists() for study in studies):
+        with pytest.raises(StorageError, match=re.escape(f"`{maker(studies[0])}`")):
+            build(name, RESULTS)
+        return
     for table in build(name, RESULTS):
         assert table.rows
         assert table.notes

@@ -32,9 +32,11 @@ from slisde.experiments.sources import BUILT_IN, build_problem
 from slisde.functionals.problem import Problem
 from slisde.functionals.problem_file import problem_text
 
-KEYS = ("preset", "seeds", "base", "vary", "rows")
+KEYS = ("extends", "preset", "seeds", "base", "vary", "rows")
 SEEDS = 7
 """As in the paper."""
+LONGEST_CHAIN = 8
+"""Grids that extend each other."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def read_sweep(path: Path, *, seeds: int | None = None, data: Path | None = None
         seeds: how many seeds, instead of the file's own number.
         data: folder of the problems' files; the grid's own by default.
     """
-    grid = _checked(_read(path), path)
+    grid = _extended(path)
     count = grid.get("seeds", SEEDS) if seeds is None else seeds
     folder = path.parent if data is None else data
     cells: list[Cell] = []
@@ -116,6 +118,19 @@ def read_sweep(path: Path, *, seeds: int | None = None, data: Path | None = None
     seeded = [_with_seed(cell, seed) for seed in range(count) for cell in cells]
     _check_unique(seeded, path)
     return Sweep(path.stem, seeded, impossible)
+
+
+def _extended(path: Path, depth: int = 0) -> dict[str, Any]:
+    """Return a grid laid over the one that it extends."""
+    grid = _checked(_read(path), path)
+    if "extends" not in grid:
+        return grid
+    if depth == LONGEST_CHAIN:
+        raise ConfigError(f"{path}: `extends` goes round in a circle.")
+    below = _extended(path.parent / str(grid["extends"]), depth + 1)
+    merged = {**below, **grid}
+    merged["base"] = _laid_over([below.get("base", {}), grid.get("base", {})])
+    return merged
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -170,13 +185,17 @@ def _tables(name: str, over: Sequence[Tables], folder: Path) -> Tables:
         source = tables.get("problem", {}).get("source", source)
     if source not in BUILT_IN:
         source = str(folder / source)
-    result = {table: dict(keys) for table, keys in preset(name, source).items()}
-    for tables in over:
-        for table, keys in tables.items():
+    return _laid_over([preset(name, source), *over, {"problem": {"source": source}}])
+
+
+def _laid_over(layers: Sequence[Tables]) -> Tables:
+    """Return tables with the keys of all layers, the last one counting."""
+    result: Tables = {}
+    for layer in layers:
+        for table, keys in layer.items():
             if not isinstance(keys, dict):
                 raise ConfigError(f"`{table}` must be a table of configuration keys.")
             result.setdefault(table, {}).update(keys)
-    result.setdefault("problem", {})["source"] = source
     return result
 
 

@@ -2,14 +2,19 @@
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import readouts, surfaces, tilt, timing, toy
+from slisde.experiments.tables import families, readouts, structure, surfaces, tilt, timing, toy
 from slisde.experiments.tables.table import Table
+
+Part = tuple[str, Callable[[Sequence[Record]], Table]]
+"""The file of records, without its suffix, and the table that is made of them."""
+SWEEPS = ("families-toy", "families-dax", "families-spx", "ablation")
+"""Records that `slisde sweep` makes from a grid of that name; `benchmarks/` has a program for others."""
 
 
 @dataclass(frozen=True)
@@ -18,40 +23,86 @@ class Entry:
 
     Attributes:
         line: what is compared, in a line.
-        study: the file of records, without its suffix; `benchmarks/` has a program of that name.
-        tables: functions of the records.
+        parts: one or more tables.
     """
 
     line: str
-    study: str
-    tables: Sequence[Callable[[Sequence[Record]], Table]]
+    parts: Sequence[Part]
 
 
 ENTRIES = {
-    "toy": Entry("SLiSDE on TOY beside tab:toy3-vanilla", "toy", [toy.fits]),
-    "toy-ablation": Entry("what helps in training, on TOY", "toy", [toy.ablation]),
-    "recovery": Entry("distances to TOY's true law beside tab:abl-dist", "toy", [toy.recovery]),
-    "timing": Entry("training steps beside tab:timing-main", "performance", [timing.steps]),
+    "toy": Entry(
+        "SLiSDE and the baselines on TOY beside tab:toy3-vanilla",
+        [("toy", toy.fits), ("families-toy", families.toy)],
+    ),
+    "toy-ablation": Entry("what helps in training, on TOY", [("toy", toy.ablation)]),
+    "recovery": Entry("distances to TOY's true law beside tab:abl-dist", [("toy", toy.recovery)]),
+    "dax": Entry("all families on DAX beside tab:dax3-main", [("families-dax", families.dax)]),
+    "spx": Entry("all families on SPX beside tab:spx-full", [("families-spx", families.spx)]),
+    "ablation-noise": Entry(
+        "noise types on DAX beside tab:abl-structure", [("ablation", structure.noise)]
+    ),
+    "ablation-block": Entry(
+        "block sizes on DAX beside tab:abl-structure", [("ablation", structure.blocks)]
+    ),
+    "timing": Entry("training steps beside tab:timing-main", [("performance", timing.steps)]),
     "timing-forward": Entry(
-        "forward passes beside tab:timing-full", "performance", [timing.forward]
+        "forward passes beside tab:timing-full", [("performance", timing.forward)]
     ),
     "surfaces": Entry(
         "option surfaces by SLiSDE, Heston and Bates",
-        "surfaces",
-        [surfaces.held_out, surfaces.whole, surfaces.published_loss],
+        [
+            ("surfaces", surfaces.held_out),
+            ("surfaces", surfaces.whole),
+            ("surfaces", surfaces.published_loss),
+        ],
     ),
-    "tilt-dax": Entry("tilted far tails on DAX beside tab:dax3-girsanov", "tilt", [tilt.arms]),
-    "tilt-controller": Entry("controllers beside tab:abl-kl", "tilt", [tilt.controllers]),
-    "readouts": Entry("readouts and estimators on one surface", "readouts", [readouts.compared]),
+    "tilt-dax": Entry("tilted far tails on DAX beside tab:dax3-girsanov", [("tilt", tilt.arms)]),
+    "tilt-controller": Entry("controllers beside tab:abl-kl", [("tilt", tilt.controllers)]),
+    "readouts": Entry("readouts and estimators on one surface", [("readouts", readouts.compared)]),
 }
 """A new table is a line here."""
 
 
 def build(name: str, results: Path) -> list[Table]:
-    """Return the tables of a name from the records in a folder."""
+    """Return the tables of a name from the records in a folder.
+
+    A part that has not been run yet says so, unless there is nothing else to show.
+    """
     entry = find(name)
-    records = _records(results / f"{entry.study}.jsonl", entry.study)
-    return [table(records) for table in entry.tables]
+    known = {study: _records(results / f"{study}.jsonl") for study, _ in entry.parts}
+    if all(records is None for records in known.values()):
+        study = entry.parts[0][0]
+        raise StorageError(
+            f"there are no records in {results / f'{study}.jsonl'}. Give their folder by --results, or "
+            f"make them by `{maker(study)}` in a source checkout."
+        )
+    tables = []
+    for study, make in entry.parts:
+        records = known[study]
+        table = make(records or [])
+        if records is None:
+            table = replace(table, notes=[*table.notes, f"To run it: `{maker(study)}`."])
+        tables.append(table)
+    return tables
+
+
+def find_sweeps(name: str) -> list[str]:
+    """Return the sweeps behind a name, or say what makes its records instead."""
+    studies = [study for study, _ in find(name).parts]
+    sweeps = [study for study in dict.fromkeys(studies) if study in SWEEPS]
+    if not sweeps:
+        raise SlisdeError(
+            f"the records of `{name}` are made by `{maker(studies[0])}`, not by a sweep."
+        )
+    return sweeps
+
+
+def maker(study: str) -> str:
+    """Return the command that makes the records of a study."""
+    if study in SWEEPS:
+        return f"slisde sweep configs/{study}.toml"
+    return f"python benchmarks/{study}.py"
 
 
 def find(name: str) -> Entry:
@@ -63,16 +114,16 @@ def find(name: str) -> Entry:
     raise SlisdeError(f"there is no table `{name}`. {hint}")
 
 
-def _records(path: Path, study: str) -> list[Record]:
+def _records(path: Path) -> list[Record] | None:
+    """Return the records of a file, None where there is no such file."""
     try:
         records = read(path)
+    except FileNotFoundError:
+        return None
     except UnicodeDecodeError:
         raise StorageError(f"{path} is not a file of records: it is not text.") from None
     except OSError as error:
-        raise StorageError(
-            f"cannot read {path}: {error.strerror}. Give the folder of the records by --results, or "
-            f"make them by `python benchmarks/{study}.py` in a source checkout."
-        ) from None
+        raise StorageError(f"cannot read {path}: {error.strerror}.") from None
     return [_Placed(record, f"{path}, line {line},") for line, record in enumerate(records, 1)]
 
 

@@ -1,0 +1,163 @@
+"""SLiSDE, Neural SDE and SLiCE side by side, from the records of `slisde sweep configs/families-*.toml`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from slisde.experiments.record import Record
+from slisde.experiments.tables.choice import matching
+from slisde.experiments.tables.protocol import sweep_protocol
+from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seeds, published
+
+Value = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column: its head, its unit, and where a record has it."""
+
+    head: str
+    unit: float
+    of: Callable[[Record], float]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A row of the paper: thousands of parameters, the two metrics, and milliseconds on a GPU."""
+
+    parameters: int
+    first: Value
+    second: Value
+    milliseconds: float
+
+
+def _held_out_loss(record: Record) -> float:
+    return record["metrics"]["published"]["held_out_loss"]
+
+
+def _far_puts(record: Record) -> float:
+    return record["metrics"]["published"]["held_out_groups"]["far_puts"]["mse"]
+
+
+TOY = (
+    Metric("loss (10⁻⁴)", 1e-4, lambda record: record["metrics"]["published"]["loss"]),
+    Metric(
+        "barrier MAE (10⁻²)",
+        1e-2,
+        lambda record: record["metrics"]["published"]["groups"]["barrier"]["mae"],
+    ),
+)
+SURFACE = (
+    Metric("held-out loss (10⁻⁴)", 1e-4, _held_out_loss),
+    Metric("held-out far puts (10⁻⁶)", 1e-6, _far_puts),
+)
+POPULATION = Metric(
+    "population loss (10⁻⁴)",
+    1e-4,
+    lambda record: record["metrics"]["population"].get(
+        "held_out_debiased_loss", record["metrics"]["population"]["debiased_loss"]
+    ),
+)
+
+PAPER_TOY = {
+    "Neural SDE, L = 2": Published(124, (1.557, 0.206), (1.058, 0.110), 91.7),
+    "SLiCE, L = 2": Published(142, (4.690, 0.423), (2.168, 0.102), 171.8),
+    "SLiSDE, L = 2": Published(103, (0.852, 0.168), (0.658, 0.054), 72.9),
+    "Neural SDE, L = 3": Published(157, (3.024, 0.341), (1.637, 0.120), 110.4),
+    "SLiCE, L = 3": Published(213, (5.006, 0.914), (2.250, 0.252), 248.2),
+    "SLiSDE, L = 3": Published(74, (0.659, 0.059), (0.672, 0.057), 68.9),
+}
+PAPER_DAX = {
+    "Neural SDE, L = 2": Published(79, (1.972, 0.117), (9.87, 2.47), 91.4),
+    "SLiCE, L = 2": Published(142, (1.605, 0.149), (8.14, 1.69), 169.9),
+    "SLiSDE, L = 2": Published(90, (1.552, 0.070), (9.40, 2.30), 79.7),
+    "Neural SDE, L = 3": Published(157, (1.908, 0.180), (8.20, 1.42), 114.4),
+    "SLiCE, L = 3": Published(213, (1.560, 0.086), (6.41, 1.33), 246.9),
+    "SLiSDE, L = 3": Published(135, (1.401, 0.244), (4.07, 0.62), 129.1),
+}
+PAPER_SPX = {
+    "Neural SDE, L = 2": Published(79, (11.90, 0.11), (135.4, 2.9), 94.1),
+    "SLiCE, L = 2": Published(142, (6.43, 0.12), (81.4, 4.6), 170.1),
+    "SLiSDE, L = 2": Published(18, (6.44, 0.40), (83.7, 4.8), 44.3),
+    "Neural SDE, L = 3": Published(157, (10.29, 0.13), (136.0, 2.8), 109.7),
+    "SLiCE, L = 3": Published(213, (6.53, 0.26), (82.9, 3.6), 248.4),
+    "SLiSDE, L = 3": Published(34, (6.29, 0.24), (70.1, 6.6), 70.5),
+}
+QUOTED_ONLY = (
+    "Targets are the quoted strikes only; the paper's also hold strikes outside the quotes, filled by "
+    "extrapolation, and a wrong reference date, so its losses are of other targets."
+)
+
+
+def toy(records: Sequence[Record]) -> Table:
+    """Return the families on TOY beside tab:toy3-vanilla."""
+    return _table("Families on TOY", "tab:toy3-vanilla", TOY, PAPER_TOY, records)
+
+
+def dax(records: Sequence[Record]) -> Table:
+    """Return the families on DAX beside tab:dax3-main."""
+    return _table("Families on DAX", "tab:dax3-main", SURFACE, PAPER_DAX, records, QUOTED_ONLY)
+
+
+def spx(records: Sequence[Record]) -> Table:
+    """Return the families on SPX beside tab:spx-full."""
+    return _table("Families on SPX", "tab:spx-full", SURFACE, PAPER_SPX, records, QUOTED_ONLY)
+
+
+def _table(
+    title: str,
+    label: str,
+    metrics: tuple[Metric, Metric],
+    rows: dict[str, Published],
+    records: Sequence[Record],
+    *notes: str,
+) -> Table:
+    heads = [
+        f"{head}, {whose}"
+        for head in [each.head for each in metrics]
+        for whose in ("paper", "ours")
+    ]
+    return Table(
+        title,
+        [
+            "",
+            "parameters, paper",
+            "ours",
+            *heads,
+            POPULATION.head,
+            "ms a step, paper (GPU)",
+            "ours (CPU)",
+        ],
+        [
+            [name, *_row(known, metrics, matching(records, row=name))]
+            for name, known in rows.items()
+        ],
+        [
+            sweep_protocol(records),
+            *notes,
+            f"Paper: {label}; means over seven seeds ± standard errors at its full protocol.",
+        ],
+    )
+
+
+def _row(known: Published, metrics: tuple[Metric, Metric], records: Sequence[Record]) -> list[Cell]:
+    fitted = [record for record in records if "metrics" in record]
+    row: list[Cell] = [
+        Number(float(known.parameters), ",.0f", "K"),
+        Number(fitted[0]["parameters"] / 1e3, ",.0f", "K") if fitted else "",
+    ]
+    for metric, value in zip(metrics, (known.first, known.second), strict=True):
+        row += [published(value, ".2f"), _ours(metric, records)]
+    seconds = [record["seconds_per_step"] for record in fitted]
+    return [
+        *row,
+        _ours(POPULATION, records),
+        Number(known.milliseconds, ".0f"),
+        mean([1e3 * each for each in seconds], ".0f") if seconds else "",
+    ]
+
+
+def _ours(metric: Metric, records: Sequence[Record]) -> Cell:
+    fitted = [metric.of(record) / metric.unit for record in records if "metrics" in record]
+    if records and not fitted:
+        return "failed to train"
+    return over_seeds(fitted, ".2f")

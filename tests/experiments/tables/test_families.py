@@ -1,0 +1,65 @@
+"""Tables that are made from sweeps: means, ratios, and what failed or was not run."""
+
+import pytest
+
+from slisde.experiments.tables import families, structure
+from slisde.experiments.tables.table import NOT_RUN, Number
+
+
+def record(row: str, seed: int, loss: float, seconds: float = 0.5, parameters: int = 1000):
+    groups = {"barrier": {"mae": 2e-2 * loss}, "far_puts": {"mse": 1e-2 * loss}}
+    published = {
+        "loss": loss,
+        "groups": groups,
+        "held_out_loss": loss,
+        "held_out_groups": groups,
+    }
+    population = {"debiased_loss": loss / 2}
+    return {
+        "row": row,
+        "seed": seed,
+        "config": {"train": {"steps": 7, "paths": 8}, "grid": {"steps": 9}},
+        "parameters": parameters,
+        "seconds_per_step": seconds,
+        "metrics": {"published": published, "population": population},
+    }
+
+
+def test_a_row_has_the_mean_over_its_seeds_beside_the_paper():
+    records = [record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 1, 3e-4)]
+    table = families.toy(records)
+    row = next(row for row in table.rows if row[0] == "SLiSDE, L = 2")
+    shown = [str(cell) for cell in row]
+    assert shown[3:5] == ["0.85 ± 0.17", "2.00 ± 1.00 (2 seeds)"]
+    assert shown[7] == "1.00 ± 0.50 (2 seeds)"
+    assert shown[-1] == "500"
+    assert "7 steps of 8 paths on 9 time steps" in table.notes[0]
+    other = next(row for row in table.rows if row[0] == "SLiCE, L = 3")
+    assert other[4] == NOT_RUN
+
+
+def test_fits_that_failed_are_counted_and_shown():
+    lost = {**record("SLiCE, L = 3", 0, 1.0), "error": "training diverged"}
+    del lost["metrics"], lost["parameters"], lost["seconds_per_step"]
+    table = families.spx([lost, record("SLiSDE, L = 2", 0, 1e-4)])
+    row = next(row for row in table.rows if row[0] == "SLiCE, L = 3")
+    assert row[4] == "failed to train"
+    assert "1 fits failed to train" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "row"), [(structure.noise, "additive"), (structure.blocks, "block 4")]
+)
+def test_ablations_are_ratios_to_the_reference(make, row):
+    records = [
+        record("reference", 0, 2e-4, 0.4, 100),
+        record("reference", 1, 4e-4, 0.4, 100),
+        record(row, 0, 6e-4, 0.2, 50),
+    ]
+    table = make(records)
+    cells = next(cells for cells in table.rows if cells[0] == row)
+    ours = [cell.value for cell in cells[2::2] if isinstance(cell, Number)]
+    assert ours == pytest.approx([0.5, 2.0, 2.0, 0.5])
+    assert isinstance(cells[-1], Number)
+    assert cells[-1].value == pytest.approx(2.0)
+    assert sum(cell == NOT_RUN for cells in table.rows for cell in cells) > 0
