@@ -76,8 +76,11 @@ def run_shown(sweep: "Sweep", engine: "Engine", out: Path, progress: bool) -> "S
     """Run what is missing of a sweep, with its live view."""
     from slisde.experiments.sweep.run import run_sweep
 
+    happenings = run_sweep(sweep, engine, out)
+    state, _ = next(happenings)
     with sweep_view(sweep, forced=progress) as update:
-        for state, event in run_sweep(sweep, engine, out):
+        update(state, None)
+        for _, event in happenings:
             update(state, event)
     return state
 
