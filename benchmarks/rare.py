@@ -38,7 +38,7 @@ from slisde.functionals.terminal import Forward
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, Tilt, make_tilt
+from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.girsanov.training import TiltSettings, train_tilt
 from slisde.girsanov.weights import self_normalised, truncated, vanilla
 from slisde.model.stack import SLiSDE
@@ -54,7 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all": {"driver": Driver.ALL},
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
-    "all-covariance-defensive": {"driver": Driver.ALL, "covariance": True, "reference": 0.1},
+    "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
 }
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS]
 
@@ -103,14 +103,13 @@ def plain(model, grid, key):
 
 
 @eqx.filter_jit
-def draw(tilt, reference, model, grid, event, key):
-    batch = sample_proposal(Proposal((tilt,), reference), model, grid, BATCH, key=key)
+def draw(tilts, reference, model, grid, event, key):
+    batch = sample_proposal(Proposal(tilts, reference), model, grid, BATCH, key=key)
     return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights, batch.origin
 
 
 def replicate(
-    tilt: Tilt,
-    reference: float,
+    proposal: Proposal,
     model: SLiSDE,
     grid: TimeGrid,
     event: Event,
@@ -121,7 +120,14 @@ def replicate(
     key = jax.random.key(2**31)
     start = time.time()
     parts = [
-        draw(tilt, reference, model, grid, event, jax.random.fold_in(key, i))
+        draw(
+            proposal.tilts,
+            proposal.reference,
+            model,
+            grid,
+            event,
+            jax.random.fold_in(key, i),
+        )
         for i in range(-(-given.pool // BATCH))
     ]
     values, log_weights, origin = (jnp.concatenate(part) for part in zip(*parts, strict=True))
@@ -150,7 +156,7 @@ def replicate(
 def run(cell: str, given: argparse.Namespace) -> Record:
     seed, variant = cell.split(":")
     options = dict(VARIANTS[variant])
-    reference = options.pop("reference", 0.0)
+    reference, ladder = options.pop("reference", 0.0), options.pop("ladder", False)
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
     sample = reference_sample(int(seed), model, grid, given)
@@ -166,6 +172,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         start = time.time()
         trained = train_tilt(tilt, model, grid, event, settings, key=jax.random.fold_in(key, index))
         tilt = trained.tilt
+        proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
             {
                 "nominal": nominal,
@@ -176,7 +183,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
                 "kl": trained.rounds[-1].kl,
                 "training_paths": trained.paths,
                 "training_seconds": time.time() - start,
-                **replicate(tilt, reference, model, grid, event, probability, given),
+                **replicate(proposal, model, grid, event, probability, given),
             }
         )
         report(cell, events[-1])

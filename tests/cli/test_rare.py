@@ -23,7 +23,7 @@ def test_scripts_find_the_promised_keys(slisde, run):
 def test_a_tilted_answer_is_shown_beside_the_plain_one(slisde, run):
     arguments = ("rare", str(run), "--event", "terminal < 0.6", "--paths", "2048")
     lines = slisde(*arguments).out.splitlines()
-    names = "probability plain tilt hit effective mean verdict"
+    names = "probability plain tilt hit coverage effective mean verdict"
     assert [line.split()[0] for line in lines] == names.split()
     values = slisde(*arguments, "--json").json()
     assert values["reused"] is True

@@ -135,6 +135,11 @@ def test_a_tilt_that_misses_part_of_the_event_is_noticed():
     verdict = judge(missed, plain)
     assert verdict.advice is Advice.FALL_BACK
     assert "misses a part" in verdict.reason
+    agreeing = diagnose((np.arange(10_000) < 10).astype(float), np.zeros(10_000))
+    assert judge(missed, agreeing).advice is Advice.TRUST
+    verdict = judge(missed, agreeing, coverage=0.6)
+    assert verdict.advice is Advice.FALL_BACK
+    assert "hardly goes to 40% of the plain paths" in verdict.reason
 
 
 @pytest.mark.parametrize(

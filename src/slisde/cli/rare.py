@@ -58,25 +58,27 @@ def rare(
             seed=seed,
             report=report,
         )
-    values = _values(result)
     if json:
-        show(values, as_json=True)
-        return
+        show(_values(result), as_json=True)
+    else:
+        _print(result)
+
+
+def _print(result: "Rare") -> None:
     name = "price" if result.is_price else "probability"
     print(f"{name:<12} {result.value:.4g} ± {result.standard_error:.1g}", end="")
     print(f"   95 %: {result.interval[0]:.4g} to {result.interval[1]:.4g}")
     plain = result.plain
     print(f"plain        {plain.value:.4g} ± {plain.standard_error:.1g}", end="")
     print(f"   {round(plain.hit_rate * plain.paths):,} of {plain.paths:,} paths in the event")
-    if result.tilted is not None:
+    tilted = result.tilted
+    if tilted is not None:
         kept = "from the run" if result.reused else f"{result.training_paths:,} training paths"
         print(f"tilt         {result.kl:.2f} nats, {kept}")
-        print(f"hit rate     {result.tilted.hit_rate:.1%} of {result.tilted.paths:,} paths")
-        print(f"effective    {result.tilted.event_ess:,.0f} paths in the event", end="")
-        print(f", {result.tilted.ess:,.0f} in all")
-        print(
-            f"mean weight  {result.tilted.mean_weight:.3f} ± {result.tilted.mean_weight_error:.1g}"
-        )
+        print(f"hit rate     {tilted.hit_rate:.1%} of {tilted.paths:,} paths")
+        print(f"coverage     {result.coverage:.0%} of the plain paths nearest to the event")
+        print(f"effective    {tilted.event_ess:,.0f} paths in the event, {tilted.ess:,.0f} in all")
+        print(f"mean weight  {tilted.mean_weight:.3f} ± {tilted.mean_weight_error:.1g}")
     print(f"verdict      {result.verdict}")
 
 
@@ -93,6 +95,7 @@ def _values(result: "Rare") -> dict[str, Any]:
         "training_paths": result.training_paths,
         "reused": result.reused,
         "kl": result.kl,
+        "coverage": result.coverage,
         "verdict": result.verdict.advice.value,
         "reason": result.verdict.reason,
     }

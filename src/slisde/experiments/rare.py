@@ -23,13 +23,14 @@ from slisde.experiments.rare_verdict import (
     unreached,
 )
 from slisde.flow.grid import TimeGrid
+from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, Tilt, check_tiltable, make_tilt, sample_tilted
-from slisde.girsanov.training import Round, TiltSettings, train_tilt
+from slisde.girsanov.training import Round, TiltSettings, TrainedTilt, train_tilt
 from slisde.model.stack import SLiSDE
 
 STREAM = 2**32 - 6
@@ -57,6 +58,7 @@ class Rare:
         plain: plain Monte Carlo at equal cost.
         tilted: the tilted estimate, None where there is none.
         kl: divergence of the tilt.
+        coverage: share of the plain paths nearest to the event that tilted paths go to.
         training_paths: paths that the tilt was trained with, now or earlier.
         reused: whether the tilt was found in the run.
         verdict: what to do with it.
@@ -70,6 +72,7 @@ class Rare:
     plain: Diagnosis
     tilted: Diagnosis | None
     kl: float | None
+    coverage: float | None
     training_paths: int
     reused: bool
     verdict: Verdict
@@ -103,8 +106,8 @@ def rare_event(
     if paths < 2:
         raise ArgumentError("paths", paths, "must be at least 2", "an error needs two paths")
     model, grid = check_tiltable(fitted.model), fitted.grid
-    horizon = float(grid.times[-1])
-    event = read_event(text, horizon)
+    event = read_event(text, float(grid.times[-1]))
+    asked = _Asked(text, event, model, grid)
     report = (lambda _: None) if report is None else report
     settings = TiltSettings() if settings is None else settings
     driver = Driver.ALL if driver is None else driver
@@ -112,58 +115,94 @@ def rare_event(
     plain_key, training_key, weights_key, key = jax.random.split(key, 4)
 
     report("plain Monte Carlo")
-    plain, nearest = _sampled(
-        Proposal((), 1.0), model, grid, event, math.ceil(COST * paths), plain_key
-    )
-    known = _without_tilt(event, plain)
+    plain = _sampled(asked, Proposal((), 1.0), math.ceil(COST * paths), plain_key)
+    known = _without_tilt(event, plain.diagnosis)
     if known is not None:
-        return _untilted(text, event, plain, known)
+        return _untilted(asked, plain.diagnosis, known)
 
-    untrained = make_tilt(
-        model,
-        driver=driver,
-        covariance=covariance,
-        until=min(1.0, decided_at(event, horizon)),
-        key=weights_key,
-    )
+    untrained = _untrained(asked, driver, covariance, weights_key)
     store = TiltStore(fitted.run, text, {"driver": driver.value, "covariance": covariance})
     found = None if retrain else store.read(untrained)
     if found is not None:
         tilt, training_paths = found[0], int(found[1]["training_paths"])
     else:
-
-        def told(seen: Round) -> None:
-            report(
-                f"training, probability {seen.probability:.1e}, {seen.share:.0%} of paths reach it"
-            )
-
-        trained = train_tilt(untrained, model, grid, event, settings, report=told, key=training_key)
+        trained = _trained(asked, untrained, settings, report, training_key)
         tilt, training_paths = trained.tilt, trained.paths
         if not trained.reached:
-            threshold = float(event.threshold)
-            sign = 1.0 if event.above else -1.0
-            best = max(seen.nearest for seen in trained.rounds)
-            verdict = unreached(
-                plain, threshold + sign * nearest, threshold + sign * best, threshold
-            )
-            return _untilted(text, event, plain, verdict, training_paths)
+            verdict = _unreached(event, plain, trained)
+            return _untilted(asked, plain.diagnosis, verdict, training_paths)
         store.save(tilt, {"training_paths": training_paths})
 
     report("estimating")
-    tilted, _ = _sampled(Proposal((tilt,), REFERENCE), model, grid, event, paths, key)
-    spread = QUANTILE * tilted.standard_error
+    tilted = _sampled(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
+    kl = float(_divergence(tilt, model, grid, key))
+    return _answer(asked, plain, tilted, kl, training_paths, found is not None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question: the event, in words and as such, and the law that it is asked of."""
+
+    text: str
+    event: Event
+    model: SLiSDE
+    grid: TimeGrid
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Paths of a proposal: the estimate, the largest excess, and how much of the event it goes to."""
+
+    diagnosis: Diagnosis
+    nearest: float
+    coverage: float
+
+
+def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> Tilt:
+    horizon = float(asked.grid.times[-1])
+    until = min(1.0, decided_at(asked.event, horizon))
+    return make_tilt(asked.model, driver=driver, covariance=covariance, until=until, key=key)
+
+
+def _trained(
+    asked: _Asked,
+    tilt: Tilt,
+    settings: TiltSettings,
+    report: Callable[[str], None],
+    key: PRNGKeyArray,
+) -> TrainedTilt:
+    def told(seen: Round) -> None:
+        report(f"training, probability {seen.probability:.1e}, {seen.share:.0%} of paths reach it")
+
+    return train_tilt(tilt, asked.model, asked.grid, asked.event, settings, report=told, key=key)
+
+
+def _unreached(event: Event, plain: _Drawn, trained: TrainedTilt) -> Verdict:
+    threshold, sign = float(event.threshold), 1.0 if event.above else -1.0
+    best = max(seen.nearest for seen in trained.rounds)
+    return unreached(
+        plain.diagnosis, threshold + sign * plain.nearest, threshold + sign * best, threshold
+    )
+
+
+def _answer(
+    asked: _Asked, plain: _Drawn, tilted: _Drawn, kl: float, training_paths: int, reused: bool
+) -> Rare:
+    found = tilted.diagnosis
+    spread = QUANTILE * found.standard_error
     return Rare(
-        text,
-        event.payoff is not None,
-        tilted.value,
-        tilted.standard_error,
-        (max(0.0, tilted.value - spread), tilted.value + spread),
-        plain,
-        tilted,
-        float(_divergence(tilt, model, grid, key)),
+        asked.text,
+        asked.event.payoff is not None,
+        found.value,
+        found.standard_error,
+        (max(0.0, found.value - spread), found.value + spread),
+        plain.diagnosis,
+        found,
+        kl,
+        tilted.coverage,
         training_paths,
-        found is not None,
-        judge(tilted, plain),
+        reused,
+        judge(found, plain.diagnosis, tilted.coverage),
     )
 
 
@@ -178,22 +217,21 @@ def _without_tilt(event: Event, plain: Diagnosis) -> Verdict | None:
     return None
 
 
-def _untilted(
-    text: str, event: Event, plain: Diagnosis, verdict: Verdict, training_paths: int = 0
-) -> Rare:
+def _untilted(asked: _Asked, plain: Diagnosis, verdict: Verdict, training_paths: int = 0) -> Rare:
     spread = QUANTILE * plain.standard_error
     low, high = max(0.0, plain.value - spread), plain.value + spread
-    is_price = event.payoff is not None
+    is_price = asked.event.payoff is not None
     if not is_price and plain.hit_rate in (0.0, 1.0):
         bound = 3.0 / plain.paths  # 95 %: (1 − p)ⁿ = 0.05 at p ≈ 3 / n
         low, high = (0.0, bound) if plain.hit_rate == 0.0 else (1.0 - bound, 1.0)
     return Rare(
-        text,
+        asked.text,
         is_price,
         plain.value,
         plain.standard_error,
         (low, high),
         plain,
+        None,
         None,
         None,
         training_paths,
@@ -202,27 +240,23 @@ def _untilted(
     )
 
 
-def _sampled(
-    proposal: Proposal,
-    model: SLiSDE,
-    grid: TimeGrid,
-    event: Event,
-    paths: int,
-    key: PRNGKeyArray,
-) -> tuple[Diagnosis, float]:
-    """Return the estimate of a proposal in batches, and the largest excess of all paths."""
+def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:
+    """Return what paths of a proposal say, drawn in batches."""
     batches = math.ceil(paths / BATCH)
     size = math.ceil(paths / batches)
+    keys = [jax.random.fold_in(key, index) for index in range(batches)]
     parts = [
-        _batch(
-            proposal.tilts, proposal.reference, model, grid, event, size, jax.random.fold_in(key, i)
-        )
-        for i in range(batches)
+        _batch(proposal.tilts, proposal.reference, asked.model, asked.grid, asked.event, size, each)
+        for each in keys
     ]
     values, log_weights, origin, excess = (
         np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(4)
     )
-    return diagnose(values, log_weights, origin), float(excess.max())
+    return _Drawn(
+        diagnose(values, log_weights, origin),
+        float(excess.max()),
+        1.0 if asked.event.watched is None else coverage(excess, log_weights, origin),
+    )
 
 
 @eqx.filter_jit

@@ -12,6 +12,8 @@ LEAST_ESS, TRUSTED_ESS = 10.0, 100.0
 TRUSTED_SHAPE = 0.7
 """Pareto shape above which averages of weights do not settle."""
 LARGEST_SHARE = 0.5
+TRUSTED_COVERAGE = 0.75
+"""Share of the plain paths nearest to the event that the proposal has to go to."""
 DISAGREEMENT = 4.0
 """Standard errors between the two estimates that chance does not explain."""
 
@@ -38,8 +40,14 @@ class Verdict:
         return f"{self.advice}: {self.reason}"
 
 
-def judge(tilted: Diagnosis, plain: Diagnosis) -> Verdict:
-    """Return whether the tilted estimate can be used."""
+def judge(tilted: Diagnosis, plain: Diagnosis, coverage: float = 1.0) -> Verdict:
+    """Return whether the tilted estimate can be used.
+
+    Args:
+        tilted: the estimate.
+        plain: plain Monte Carlo at equal cost.
+        coverage: share of plain paths near the event that the proposal goes to.
+    """
     collapsed = _collapse(tilted)
     if collapsed is not None:
         return Verdict(
@@ -47,12 +55,21 @@ def judge(tilted: Diagnosis, plain: Diagnosis) -> Verdict:
             f"the weights have collapsed, {collapsed}; use plain Monte Carlo, {_plain(plain)}.",
         )
     gap = abs(tilted.value - plain.value)
-    spread = math.hypot(tilted.standard_error, plain.standard_error)
+    # Few plain hits, or none, say little of plain Monte Carlo's error: the tilt's value says more.
+    expected = math.sqrt(abs(tilted.value) / plain.paths)
+    spread = math.hypot(tilted.standard_error, max(plain.standard_error, expected))
     if gap > DISAGREEMENT * spread:
         return Verdict(
             Advice.FALL_BACK,
             f"the tilt's {tilted.value:.3g} and plain Monte Carlo, {_plain(plain)}, are "
             f"{gap / spread:.1f} standard errors apart: the tilt misses a part of the event.",
+        )
+    if coverage < TRUSTED_COVERAGE:
+        return Verdict(
+            Advice.FALL_BACK,
+            f"the tilt hardly goes to {1.0 - coverage:.0%} of the plain paths that come nearest to the "
+            f"event, so that {tilted.value:.3g} may lack a part of it; compare with plain Monte Carlo, "
+            f"{_plain(plain)}, or try --retrain with another --seed.",
         )
     error = tilted.standard_error / abs(tilted.value)
     if error > TRUSTED_ERROR or tilted.event_ess < TRUSTED_ESS:

@@ -114,6 +114,15 @@ class Controller(eqx.Module):
         self.prefix = Recurrence(latent, states, channels, key=prefix_key) if from_prefix else None
         self.knots, self.until = knots, until
 
+    def weakened(self, strength: float) -> "Controller":
+        """Return the control of a part of the strength; what it hears stays the same."""
+
+        def strengths(control):
+            branches = [each for each in (control.history, control.prefix) if each is not None]
+            return [control.level, *(branch.mixing for branch in branches)]
+
+        return eqx.tree_at(strengths, self, [strength * each for each in strengths(self)])
+
     def of_drawn(self, pace: Pace, noise: Gathered, features: Features | None) -> Gathered:
         """Return u when Δε^Q is `noise`.
 

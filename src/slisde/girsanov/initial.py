@@ -1,6 +1,7 @@
 """The tilted law of the initial state: a shift, or a shift and a scale (paper: eq:rn-discrete)."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -43,6 +44,10 @@ class InitialTilt(eqx.Module):
         if self.log_scale is not None:
             squares = squares + jnp.expm1(2.0 * self.log_scale) - 2.0 * self.log_scale
         return 0.5 * jnp.sum(squares)
+
+    def weakened(self, strength: float) -> "InitialTilt":
+        """Return a part of the tilt; both the shift and the log-scale are proportional to it."""
+        return jax.tree.map(lambda weight: strength * weight, self)
 
     def widened(self) -> "InitialTilt":
         """Return the same shift with scales of at least one.

@@ -4,7 +4,9 @@ A share of paths is drawn under each law and every path is weighted by
 
     w = dP / (Σ_j α_j dQ_j),
 
-whichever law drew it. With a share α of the reference law itself, w ≤ 1/α: a defensive mixture.
+whichever law drew it. With a share α of the reference law itself, w ≤ 1/α: a defensive mixture. A
+*ladder* has weaker versions of a tilt as well, which reach what the tilt has left behind: with the
+cross-entropy, a tilt follows the likeliest way into an event, and the others come as large weights.
 """
 
 from collections.abc import Sequence
@@ -25,6 +27,9 @@ from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.pace import Pace, Trace, features_of, trace
 from slisde.girsanov.tilt import Tilt, sample_path, sample_tilted
 from slisde.model.stack import SLiSDE
+
+STRENGTHS = (0.5, 0.75, 1.0)
+"""Rungs of a ladder."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,11 @@ class Proposal:
             raise ArgumentError(
                 "tilts", sorted(kinds), "must be of one kind", "each is evaluated on all paths"
             )
+
+    @classmethod
+    def ladder(cls, tilt: Tilt, reference: float) -> "Proposal":
+        """Return the mixture of a tilt with its weaker versions and a share of the reference law."""
+        return cls(tuple(tilt.weakened(strength) for strength in STRENGTHS), reference)
 
     def counts(self, paths: int) -> list[int]:
         """Return how many of the paths each law draws, the reference law first."""

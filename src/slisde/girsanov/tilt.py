@@ -51,6 +51,15 @@ class Tilt(eqx.Module):
         """Return the control steps on a grid."""
         return Pace(grid, self.control_steps)
 
+    def weakened(self, strength: float) -> "Tilt":
+        """Return the law between the reference one, of strength 0, and this one, of strength 1."""
+        return Tilt(
+            self.initial.weakened(strength),
+            None if self.prefix is None else self.prefix.weakened(strength),
+            None if self.own is None else self.own.weakened(strength),
+            self.control_steps,
+        )
+
     @property
     def reads_prefix(self) -> bool:
         """Whether the prefix path is needed before the last layer can be driven."""
