@@ -1,7 +1,7 @@
 """The TOY rare-event study (paper: tab:girsanov-full); appends one record a cell to results/rare.jsonl.
 
-Finished cells are never run again, so the study can be stopped and started at will; backbones and their
-reference samples are kept in the user's cache and shared by all variants.
+Finished cells are never run again, so the study can be stopped and started at will; backbones, their
+reference samples and the tilts are kept in the user's cache and shared by all variants.
 
     python benchmarks/rare.py [--replications 100] [--pool 102400] [--reference 800000] [CELL …]
 
@@ -24,6 +24,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from slisde.calibration.arrays import fill, read_stored, save_tree
 from slisde.calibration.fit import calibrate
@@ -38,7 +39,7 @@ from slisde.functionals.terminal import Forward
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, make_tilt
+from slisde.girsanov.tilt import Driver, Tilt, make_tilt
 from slisde.girsanov.training import TiltSettings, train_tilt
 from slisde.girsanov.weights import self_normalised, truncated, vanilla
 from slisde.model.stack import SLiSDE
@@ -56,6 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
 }
+TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS]
 
 
@@ -95,6 +97,32 @@ def reference_sample(
         sample = np.sort(np.concatenate(values))
         write_whole(file, sample.tobytes())
     return np.frombuffer(file.read_bytes(), np.float32)
+
+
+def trained(
+    name: str,
+    tilt: Tilt,
+    model: SLiSDE,
+    grid: TimeGrid,
+    event: Event,
+    given: argparse.Namespace,
+    key: PRNGKeyArray,
+) -> tuple[Tilt, Record]:
+    """Return a tilt and how it was trained; variants that differ in the shares of laws have the same."""
+    stem = CACHE / "rare" / name
+    if stem.with_suffix(".json").exists():
+        stored = read_stored(stem, kind="tilt")
+        return fill(tilt, stored, stem), {name: stored.facts[name] for name in TRAINING_FACTS}
+    start = time.time()
+    found = train_tilt(tilt, model, grid, event, TiltSettings(rounds=given.rounds), key=key)
+    facts: Record = {
+        "reached": found.reached,
+        "kl": found.rounds[-1].kl,
+        "training_paths": found.paths,
+        "training_seconds": time.time() - start,
+    }
+    save_tree(stem, found.tilt, kind="tilt", facts=facts)
+    return found.tilt, facts
 
 
 @eqx.filter_jit
@@ -160,18 +188,16 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
     sample = reference_sample(int(seed), model, grid, given)
-    settings = TiltSettings(rounds=given.rounds)
-    # Variants that differ in the shares of laws only have the same tilts.
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
     tilt = make_tilt(model, key=key, **options)
+    kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
         threshold = float(np.quantile(sample, 1.0 - nominal))
         probability = float(np.mean(sample >= threshold))
         event = Event(Forward(1.0), threshold)
-        start = time.time()
-        trained = train_tilt(tilt, model, grid, event, settings, key=jax.random.fold_in(key, index))
-        tilt = trained.tilt
+        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{nominal:g}"
+        tilt, facts = trained(name, tilt, model, grid, event, given, jax.random.fold_in(key, index))
         proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
             {
@@ -179,10 +205,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
                 "threshold": threshold,
                 "probability": probability,
                 "probability_error": (probability / sample.size) ** 0.5,
-                "reached": trained.reached,
-                "kl": trained.rounds[-1].kl,
-                "training_paths": trained.paths,
-                "training_seconds": time.time() - start,
+                **facts,
                 **replicate(proposal, model, grid, event, probability, given),
             }
         )

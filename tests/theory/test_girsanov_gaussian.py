@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from slisde.experiments.rare_verdict import Advice, judge
-from slisde.functionals.base import AbstractFunctional
+from slisde.functionals.base import Custom
 from slisde.functionals.terminal import Forward
 from slisde.girsanov.coverage import LEAST, NEAREST, coverage
 from slisde.girsanov.diagnosis import diagnose
@@ -27,16 +27,6 @@ PATHS = 10_000
 @pytest.fixture(scope="module")
 def gaussian(_exact_mathematics):
     return Gaussian()
-
-
-class Distance(AbstractFunctional):
-    """|Y_T − c|: far in either direction, so that the event has two unlike causes."""
-
-    centre: float
-    maturity: float = 1.0
-
-    def __call__(self, path):
-        return jnp.abs(path.at(self.maturity) - self.centre)
 
 
 def draw(gaussian, proposal, event, key):
@@ -90,7 +80,8 @@ def test_a_ladder_has_the_same_expectation_and_goes_to_all_of_a_simple_event(
 def test_a_tilt_that_goes_one_way_into_a_two_sided_event_is_noticed(gaussian, key):
     probability = 2e-4
     deviations = norm.isf(probability / 2.0)
-    event = Event(Distance(gaussian.mean), deviations * gaussian.deviation)
+    distance = Custom(1.0, lambda values, _: jnp.abs(values[-1] - gaussian.mean))
+    event = Event(distance, deviations * gaussian.deviation)
     proposal = Proposal.ladder(gaussian.best_tilt(deviations), 0.1)
     values, log_weights, origin, excess = draw(gaussian, proposal, event, key)
     found = diagnose(values, log_weights, origin)

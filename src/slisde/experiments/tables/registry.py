@@ -8,7 +8,16 @@ from typing import Any, NoReturn
 
 from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import families, readouts, structure, surfaces, tilt, timing, toy
+from slisde.experiments.tables import (
+    families,
+    rare,
+    readouts,
+    structure,
+    surfaces,
+    tilt,
+    timing,
+    toy,
+)
 from slisde.experiments.tables.table import Table
 
 Part = tuple[str, Callable[[Sequence[Record]], Table]]
@@ -59,6 +68,8 @@ ENTRIES = {
     ),
     "tilt-dax": Entry("tilted far tails on DAX beside tab:dax3-girsanov", [("tilt", tilt.arms)]),
     "tilt-controller": Entry("controllers beside tab:abl-kl", [("tilt", tilt.controllers)]),
+    "rare": Entry("rare events beside tab:girsanov-estimator", [("rare", rare.short)]),
+    "rare-full": Entry("rare events beside tab:girsanov-full", [("rare", rare.full)]),
     "readouts": Entry("readouts and estimators on one surface", [("readouts", readouts.compared)]),
 }
 """A new table is a line here."""

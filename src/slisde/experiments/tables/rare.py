@@ -1,0 +1,175 @@
+"""Rare events of TOY, from the records of `benchmarks/rare.py` (paper: tab:girsanov-estimator, tab:girsanov-full)."""
+
+import math
+from collections.abc import Sequence
+
+from slisde.experiments.record import Record
+from slisde.experiments.tables.choice import matching
+from slisde.experiments.tables.table import NOT_RUN, Cell, Number, Table, over_seeds, published
+
+PROBABILITIES = (1e-2, 1e-3, 1e-4)
+BUDGETS = (256, 1024, 4096)
+POWERS = {1e-2: "10⁻²", 1e-3: "10⁻³", 1e-4: "10⁻⁴"}
+
+Row = tuple[tuple[float, float], ...]
+
+# estimator: relative RMSE of the paper at the three budgets, for each probability
+PAPER: dict[str, dict[float, Row]] = {
+    "plain": {
+        1e-2: ((0.645, 0.017), (0.320, 0.005), (0.163, 0.005)),
+        1e-3: ((1.953, 0.083), (1.051, 0.019), (0.501, 0.014)),
+        1e-4: ((6.64, 0.95), (3.39, 0.39), (1.65, 0.10)),
+    },
+    "is": {
+        1e-2: ((0.411, 0.084), (0.156, 0.018), (0.140, 0.033)),
+        1e-3: ((0.649, 0.147), (0.394, 0.104), (0.330, 0.075)),
+        1e-4: ((1.77, 0.59), (0.785, 0.184), (0.816, 0.235)),
+    },
+    "truncated": {
+        1e-2: ((0.391, 0.070), (0.156, 0.018), (0.119, 0.017)),
+        1e-3: ((0.649, 0.147), (0.394, 0.104), (0.330, 0.075)),
+        1e-4: ((1.77, 0.59), (0.785, 0.184), (0.816, 0.235)),
+    },
+    "snis": {
+        1e-2: ((0.645, 0.131), (0.274, 0.021), (0.197, 0.034)),
+        1e-3: ((1.610, 0.287), (0.789, 0.106), (0.482, 0.066)),
+        1e-4: ((4.06, 1.08), (1.88, 0.42), (1.81, 0.72)),
+    },
+}
+ESTIMATORS = {
+    "plain": "plain Monte Carlo",
+    "is": "weighted",
+    "truncated": "truncated at √n",
+    "snis": "self-normalised",
+}
+VARIANTS = {
+    "paper": "the paper's tilt",
+    "all": "all noise",
+    "all-covariance": "all noise, scales of the initial state",
+    "all-defensive": "all noise, a tenth of plain paths",
+    "all-ladder": "all noise, ladder",
+}
+
+
+def short(records: Sequence[Record]) -> Table:
+    """Return relative errors at 1,024 paths beside tab:girsanov-estimator."""
+    rows: list[list[Cell]] = [_plain_row()]
+    for estimator in ("is", "snis"):
+        name = f"{VARIANTS['paper']}, {ESTIMATORS[estimator]}"
+        rows.append([name, *_across(records, "paper", estimator, known=PAPER[estimator])])
+    rows += [
+        [name, *_across(records, variant, "is")]
+        for variant, name in VARIANTS.items()
+        if variant != "paper"
+    ]
+    rows += [
+        [f"{name}: {label}", *_across_diagnostic(records, variant, key, form)]
+        for variant, name in VARIANTS.items()
+        if variant in ("paper", "all-ladder")
+        for key, label, form in (
+            ("mean_weight", "mean weight", ".3f"),
+            ("hit_rate", "hit rate", ".0%"),
+        )
+    ]
+    heads = [f"p ≈ {POWERS[p]}, {whose}" for p in PROBABILITIES for whose in ("paper", "ours")]
+    return Table(
+        "Rare events of TOY: relative error of an estimate from 1,024 paths",
+        ["", *heads],
+        rows,
+        [*_notes(records), "Paper: tab:girsanov-estimator; seven models ± standard errors."],
+    )
+
+
+def full(records: Sequence[Record]) -> Table:
+    """Return relative errors of all estimators and budgets beside tab:girsanov-full."""
+    rows: list[list[Cell]] = []
+    for probability in PROBABILITIES:
+        for estimator, name in ESTIMATORS.items():
+            row: list[Cell] = [f"p ≈ {POWERS[probability]}, {name}"]
+            for index, budget in enumerate(BUDGETS):
+                row.append(published(PAPER[estimator][probability][index], ".2f"))
+                if estimator == "plain":
+                    row += [Number(plain_error(probability, budget), ".2f"), ""]
+                    continue
+                row += [
+                    _errors(records, variant, estimator, probability, budget)
+                    for variant in ("paper", "all-ladder")
+                ]
+            rows.append(row)
+    heads = [
+        f"n = {budget:,}, {whose}"
+        for budget in BUDGETS
+        for whose in ("paper", "ours, the paper's tilt", "ours, ladder")
+    ]
+    return Table(
+        "Rare events of TOY: relative errors of all estimators and budgets",
+        ["", *heads],
+        rows,
+        [*_notes(records), "Paper: tab:girsanov-full; seven models ± standard errors."],
+    )
+
+
+def plain_error(probability: float, paths: int) -> float:
+    """Return the relative error of plain Monte Carlo, which is known.
+
+    >>> round(plain_error(1e-2, 1024), 3)
+    0.311
+    """
+    return math.sqrt((1.0 - probability) / (probability * paths))
+
+
+def _plain_row() -> list[Cell]:
+    row: list[Cell] = ["plain Monte Carlo"]
+    for probability in PROBABILITIES:
+        row.append(published(PAPER["plain"][probability][1], ".2f"))
+        row.append(Number(plain_error(probability, 1024), ".2f"))
+    return row
+
+
+def _across(
+    records: Sequence[Record],
+    variant: str,
+    estimator: str,
+    known: dict[float, Row] | None = None,
+) -> list[Cell]:
+    row: list[Cell] = []
+    for probability in PROBABILITIES:
+        row.append("" if known is None else published(known[probability][1], ".2f"))
+        row.append(_errors(records, variant, estimator, probability, 1024))
+    return row
+
+
+def _across_diagnostic(records: Sequence[Record], variant: str, key: str, form: str) -> list[Cell]:
+    row: list[Cell] = []
+    for probability in PROBABILITIES:
+        found = [event["pooled"][key] for event in _events(records, variant, probability)]
+        row += ["", over_seeds(found, form) if found else NOT_RUN]
+    return row
+
+
+def _errors(
+    records: Sequence[Record], variant: str, estimator: str, probability: float, budget: int
+) -> Cell:
+    events = _events(records, variant, probability)
+    return over_seeds([event["errors"][str(budget)][estimator] for event in events], ".2f")
+
+
+def _events(records: Sequence[Record], variant: str, probability: float) -> list[Record]:
+    return [
+        event
+        for record in matching(records, variant=variant)
+        for event in record["events"]
+        if event["nominal"] == probability
+    ]
+
+
+def _notes(records: Sequence[Record]) -> list[str]:
+    if not records:
+        return ["No cell has been run yet."]
+    first = records[0]
+    return [
+        f"Ours: three-layer TOY models on {first['grid']} time steps with ρ = 0, fitted by 300 steps of 512 "
+        f"paths; a seed is a model. Probabilities are known from {first['reference_paths']:,} plain paths, "
+        f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
+        "that of its binomial law.",
+    ]
