@@ -58,6 +58,10 @@ ENTRIES = {
     "timing-forward": Entry(
         "forward passes beside tab:timing-full", [("performance", timing.forward)]
     ),
+    "complexity": Entry(
+        "exponents of a layer's cost beside tab:matrix-complexities",
+        [("complexity", complexity.exponents)],
+    ),
     "surfaces": Entry(
         "option surfaces by SLiSDE, Heston and Bates",
         [
