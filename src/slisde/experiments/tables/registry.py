@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
 from slisde.experiments.tables import (
+    complexity,
     families,
     rare,
     readouts,
