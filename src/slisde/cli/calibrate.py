@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slisde.cli.output import ConfigFile, Json, Progress, Settings, reporter, show
+from slisde.cli.output import ConfigFile, Json, Progress, Settings, keep_stdout, reporter, show
 from slisde.cli.report import Rivals
 from slisde.cli.training import training_bar
 
@@ -83,7 +83,8 @@ def calibrate(
     else:
         loaded = _load(file, overrides, preset)
     begun = time.monotonic()
-    join_processes()
+    if join_processes():
+        keep_stdout()  # gloo announces its connections there
     fitted = _fit(run, loaded, rivals, progress)
     if not is_writer():
         return  # another process of this run scores the model and says how it went

@@ -1,5 +1,6 @@
 """What commands print: an object with `--json`, aligned lines without."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,14 @@ def reporter(forced: bool) -> Iterator[Callable[[str], None]]:
         yield lambda message: print(message, file=sys.stderr, flush=True)
     else:
         yield lambda _: None
+
+
+def keep_stdout() -> None:
+    """Let only what Python prints reach standard output; what libraries in C++ say goes to stderr."""
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(own, "w", encoding=sys.stdout.encoding)
 
 
 def show(values: dict[str, Any], *, as_json: bool, labels: dict[str, str] | None = None) -> None:
