@@ -38,7 +38,7 @@ from slisde.functionals.problem import Problem  # noqa: E402
 from slisde.functionals.terminal import Call, DigitalBelow, Forward, Put  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "results" / "surfaces.jsonl"
-PATHS = 2**17
+PATHS = 2**19
 """Paths behind a score."""
 
 STEP = 1e-4
@@ -104,6 +104,7 @@ def _slisde(problem: Problem, file: str, seed: int) -> Record:
     return {
         "seconds": seconds,
         "skipped": fit.skipped,
+        "paths": PATHS,
         "noise": float(np.sqrt(np.mean(noise**2))),
         "settings": tables,
         **_losses(result.mean, problem),
