@@ -13,6 +13,7 @@ with the running average of them (EMA), which training carries along at no cost.
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from slisde.calibration.step import with_weights
 from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
 from slisde.experiments.machine import describe
 from slisde.experiments.metrics import fit_metrics, recovery
-from slisde.experiments.record import Record, append, read
+from slisde.experiments.record import Record
+from slisde.experiments.study import run_missing
 from slisde.flow.grid import TimeGrid
 from slisde.model.interface import parameter_count
 from slisde.model.stack import SLiSDE
@@ -98,11 +100,8 @@ def main() -> None:
     parser.add_argument("--paths", type=int, default=1024)
     parser.add_argument("--grid", type=int, default=512)
     given = parser.parse_args()
-    done = {record["cell"] for record in read(RESULTS)} if RESULTS.exists() else set()
-    for cell in given.cells:
-        name = f"{cell} N={given.grid} B={given.paths} steps={given.steps}"
-        if name not in done:
-            append(RESULTS, {"cell": name, **run(cell, given)})
+    size = f"N={given.grid} B={given.paths} steps={given.steps}"
+    run_missing(RESULTS, {f"{cell} {size}": partial(run, cell, given) for cell in given.cells})
 
 
 if __name__ == "__main__":
