@@ -165,7 +165,7 @@ def check_same(
 
 def _layers(path: Path | None, settings: Iterable[str], preset: Tables | None) -> dict[str, Any]:
     tables: dict[str, Any] = {name: dict(table) for name, table in (preset or {}).items()}
-    for name, table in ({} if path is None else _read(path)).items():
+    for name, table in ({} if path is None else read_tables(path)).items():
         if isinstance(table, dict):
             tables.setdefault(name, {}).update(table)
         else:
@@ -189,7 +189,8 @@ def parse(tables: dict[str, Any]) -> Config:
         raise ConfigError(_explain(error)) from None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_tables(path: Path) -> dict[str, Any]:
+    """Return what is in a TOML file, or say why it cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -18,14 +18,13 @@ vary = { "model.latent" = [32, 64] }
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from slisde.errors import ConfigError, SlisdeError
-from slisde.experiments.config import Config, Tables, parse
+from slisde.experiments.config import Config, Tables, parse, read_tables
 from slisde.experiments.job import prepare
 from slisde.experiments.presets import preset
 from slisde.experiments.sources import BUILT_IN, build_problem
@@ -122,7 +121,7 @@ def read_sweep(path: Path, *, seeds: int | None = None, data: Path | None = None
 
 def _extended(path: Path, depth: int = 0) -> dict[str, Any]:
     """Return a grid laid over the one that it extends."""
-    grid = _checked(_read(path), path)
+    grid = _checked(read_tables(path), path)
     if "extends" not in grid:
         return grid
     if depth == LONGEST_CHAIN:
@@ -131,15 +130,6 @@ def _extended(path: Path, depth: int = 0) -> dict[str, Any]:
     merged = {**below, **grid}
     merged["base"] = _laid_over([below.get("base", {}), grid.get("base", {})])
     return merged
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}.") from None
 
 
 def _checked(grid: dict[str, Any], path: Path) -> dict[str, Any]:
