@@ -11,7 +11,7 @@ import jax
 from jaxtyping import PRNGKeyArray
 
 from slisde.calibration.fit import Progress
-from slisde.calibration.objective import Objective
+from slisde.calibration.objective import Objective, training_weights
 from slisde.calibration.penalty import Penalty, entropy_to
 from slisde.calibration.processes import is_writer
 from slisde.calibration.run import RunDirectory
@@ -69,14 +69,27 @@ class FittedRun:
 def prepare(config: Config, problem: Problem) -> Job:
     """Return all that a fit needs; what is wrong with the configuration is said here."""
     keys = RunKeys.of(config.train.seed)
-    grid = build_grid(config.grid, problem.horizon, problem.maturities)
-    settings = build_settings(config.train, config.tilt)
-    if config.model.out != 1:
-        raise ProblemError("a problem's functionals see one coordinate: [model] `out` must be 1.")
+    grid, settings = _protocol(config, problem)
     model = _model(config, problem, keys)
     Objective(model, problem, grid, settings)  # says what cannot be fitted before there is a run
     penalties = _penalties(config, grid, keys)
     return Job(config, problem, grid, model, settings, penalties, keys)
+
+
+def check(config: Config, problem: Problem) -> None:
+    """Say what is wrong with a configuration as `prepare` does, without drawing weights."""
+    grid, settings = _protocol(config, problem)
+    model = eqx.filter_eval_shape(_model, config, problem, RunKeys.of(config.train.seed))
+    training_weights(model, problem)
+    if settings.tilt is not None:
+        Objective(model, problem, grid, settings)
+
+
+def _protocol(config: Config, problem: Problem) -> tuple[TimeGrid, TrainSettings]:
+    if config.model.out != 1:
+        raise ProblemError("a problem's functionals see one coordinate: [model] `out` must be 1.")
+    grid = build_grid(config.grid, problem.horizon, problem.maturities)
+    return grid, build_settings(config.train, config.tilt)
 
 
 def begin(run: RunDirectory, config: Config, problem: Problem) -> None:

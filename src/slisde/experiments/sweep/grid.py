@@ -25,7 +25,7 @@ from typing import Any
 
 from slisde.errors import ConfigError, SlisdeError
 from slisde.experiments.config import Config, Tables, parse, read_tables
-from slisde.experiments.job import prepare
+from slisde.experiments.job import check
 from slisde.experiments.presets import preset
 from slisde.experiments.sources import BUILT_IN, build_problem
 from slisde.functionals.problem import Problem
@@ -105,7 +105,7 @@ def read_sweep(path: Path, *, seeds: int | None = None, data: Path | None = None
             config = parse(tables)
             problem = _problem(config, problems)
             cell = Cell(row, varied, config, problem_text(problem))
-            prepare(config, problem)
+            check(config, problem)
         except SlisdeError as error:
             name = ", ".join([row, *(f"{key}={_shown(value)}" for key, value in varied.items())])
             impossible.append(Impossible(name, str(error)))
