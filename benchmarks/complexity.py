@@ -13,6 +13,7 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from slisde.experiments.allocation import keep_freed_memory
@@ -48,8 +49,10 @@ def layer(steps: int, latent: int, block: int, paths: int) -> tuple[LinearFlow, 
     vectors = rng.normal(size=(steps, 1 + NOISE, latent)).astype(np.float32)
     increments = rng.normal(size=(steps, NOISE, paths)).astype(np.float32) / steps**0.5
     start = rng.normal(size=(latent, paths)).astype(np.float32)
-    arrays = (jax.numpy.asarray(each) for each in (matrices, vectors, grid.dt, increments))
-    return LinearFlow(*arrays, Euler()), jax.numpy.asarray(start)
+    flow = LinearFlow(
+        jnp.asarray(matrices), jnp.asarray(vectors), grid.dt, jnp.asarray(increments), Euler()
+    )
+    return flow, jnp.asarray(start)
 
 
 @eqx.filter_jit
