@@ -60,10 +60,13 @@ class DaskEngine:
                 future.add_done_callback(lambda done, cell=cell: events.put(_outcome(cell, done)))
                 futures.append(future)
             stack.callback(lambda: client.cancel(futures))
-            left = len(cells)
+            left = set(by_digest)
             while left:
                 event = events.get()
-                left -= isinstance(event, Finished | Lost)
+                if event.cell.digest not in left:
+                    continue  # a late message, or a second copy of a result
+                if isinstance(event, Finished | Lost):
+                    left.remove(event.cell.digest)
                 yield event
 
     def _client(self, stack: ExitStack) -> Any:
@@ -104,10 +107,11 @@ def run_task(digest: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(cell: Cell, future: Any) -> Event:
-    if future.status == "finished":
+    """Return the result of a task, waiting for it once more where it was lost with its worker."""
+    try:
         return Finished(cell, future.result())
-    error = future.exception() if future.status == "error" else None
-    reason = f"{type(error).__name__}: {error}" if error else f"its task was {future.status}"
+    except Exception as error:  # whatever the task or the cluster raised: the other cells go on
+        reason = f"{type(error).__name__}: {error}"
     return Lost(cell, " ".join(reason.split()), final=True)
 
 
