@@ -190,7 +190,7 @@ def test_a_running_cluster_is_used_by_its_address(folder):
     (folder / "slow").touch()
     sweep, out = read_sweep(write(folder)), folder / "out.jsonl"
     with make(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as cluster:
         engine = DaskEngine(scheduler=cluster.scheduler_address, task=fakes.task)
         finish(sweep, engine, out)
