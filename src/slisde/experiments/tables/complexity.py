@@ -37,8 +37,9 @@ def exponents(records: Sequence[Record]) -> Table:
         rows,
         [
             "Least-squares slopes of log seconds on log size, a forward pass of one layer with four noise "
-            "channels on two cores, 256 paths in the recurrences and 16 in the scan. Small sizes do not fill a "
-            "vector or a call, so that measured slopes are below those of the arithmetic.",
+            "channels on two cores, 256 paths in the recurrences and 16 in the scan. Calls are of milliseconds, so "
+            "that full vectors, caches and freshly touched memory count as much as arithmetic; whole training "
+            "steps, whose exponents are in docs/performance.md, are linear in N.",
             "Paper: tab:matrix-complexities; arithmetic of all T steps. Its O(log T) of the scan is the depth with "
             "a processor for every step; the scan's arithmetic is O(T).",
         ],
