@@ -48,17 +48,36 @@ def test_scripts_read_the_same(slisde, swept):
     assert [row["seeds"] for row in values["rows"]] == [3, 3]
 
 
-def test_a_row_that_never_trained_says_so(slisde, swept):
+@pytest.mark.parametrize("latents", [[8], [4, 8]])
+def test_rows_that_never_trained_say_so(slisde, swept, latents):
     grid, out = swept
     records = read(out)
     out.unlink()
     for record in records:
-        if record["varied"]["model.latent"] == 8:
+        if record["varied"]["model.latent"] in latents:
             del record["metrics"]
             record["error"] = "training diverged"
         append(out, record)
     lines = slisde("sweep", str(grid), "--out", str(out)).out.splitlines()
-    assert lines[1] == "row 1, latent=8  no fit: all of 3 seeds failed to train"
+    lost = [line for line in lines if line.endswith("no fit: all of 3 seeds failed to train")]
+    assert sorted(lost) == sorted(lines[: len(lines) - 1][-len(latents) :])
+    assert len(lost) == len(latents)
+    values = slisde("sweep", str(grid), "--out", str(out), "--json").json()
+    assert (values["best"] is None) == (len(latents) == 2)
+
+
+def test_a_fit_without_a_finite_loss_is_never_the_best(slisde, swept):
+    grid, out = swept
+    records = read(out)
+    out.unlink()
+    for record in records:
+        if record["seed"] == 0:
+            record["metrics"]["population"]["debiased_loss"] = float("nan")
+        append(out, record)
+    values = slisde("sweep", str(grid), "--out", str(out), "--json").json()
+    best = values["best"]
+    assert (best["varied"], best["seed"]) == ({"model.latent": 4}, 1)
+    assert [(row["loss"], row["failed"]) for row in values["rows"]] == [(5.5, 1), (9.5, 1)]
 
 
 def test_a_plan_lists_cells_with_their_size_and_runs_nothing(slisde, tmp_path):

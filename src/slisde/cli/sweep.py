@@ -56,14 +56,22 @@ def sweep(
     Example: slisde sweep configs/toy-families.toml --seeds 3 --workers 2
     """
     from slisde.experiments.sweep.grid import read_sweep
+    from slisde.experiments.sweep.summary import plan_of, summary_of
 
     chosen = read_sweep(Path(grid), seeds=seeds, data=None if data is None else Path(data))
     if plan:
-        show(_plan(chosen), as_json=True) if json else _print_plan(_plan(chosen))
+        planned = plan_of(chosen)
+        if json:
+            show(planned, as_json=True)
+        else:
+            _print_plan(planned)
         return
     file = Path(f"results/{chosen.name}.jsonl" if out is None else out)
     state = run_shown(chosen, make_engine(engine, workers, scheduler), file, progress)
-    show(_summary(state, file), as_json=True) if json else _print(state, file)
+    if json:
+        show({"records": str(file), **summary_of(state)}, as_json=True)
+    else:
+        _print(state, file)
     if state.failed:
         name, reason = next(iter(state.failed.items()))
         raise SlisdeError(
@@ -97,23 +105,6 @@ def make_engine(name: EngineName, workers: int, scheduler: str | None) -> "Engin
     return LocalEngine(workers)
 
 
-def _plan(sweep: "Sweep") -> dict[str, Any]:
-    from slisde.experiments.cost import model_cost
-
-    cells = [
-        {
-            "cell": cell.name,
-            "parameters": cost["parameters"],
-            "steps": cell.config.train.steps,
-            "shape": cost["shape"],
-            "gflop_per_step": cost["gflop_per_step"],
-        }
-        for cell in sweep.cells
-        for cost in [model_cost(cell.config)]
-    ]
-    return {"cells": cells, "impossible": [vars(each) for each in sweep.impossible]}
-
-
 def _print_plan(plan: dict[str, Any]) -> None:
     for cell in plan["cells"]:
         work = cell["gflop_per_step"]
@@ -128,71 +119,20 @@ def _print_plan(plan: dict[str, Any]) -> None:
     print(f"{len(plan['cells'])} cells, {total / 1e3:,.0f} TFLOP in those of SLiSDE")
 
 
-def _summary(state: "State", file: Path) -> dict[str, Any]:
-    from slisde.experiments.sweep.run import score
-
-    best = state.best
-    return {
-        "records": str(file),
-        "cells": len(state.sweep.cells),
-        "done": len(state.records),
-        "found": state.resumed,
-        "impossible": [vars(each) for each in state.sweep.impossible],
-        "failed": state.failed,
-        "best": None
-        if best is None
-        else {
-            "row": best["row"],
-            "varied": best["varied"],
-            "seed": best["seed"],
-            "debiased_loss": score(best),
-        },
-        "rows": _rows(state),
-    }
-
-
-def _rows(state: "State") -> list[dict[str, Any]]:
-    """Return the mean score of every configuration over its seeds, the best first."""
-    from statistics import mean, stdev
-
-    from slisde.experiments.sweep.run import score
-
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for cell in state.sweep.cells:
-        record = state.records.get(cell.digest)
-        if record is not None:
-            groups.setdefault(cell.name.rpartition(", seed ")[0], []).append(record)
-    rows = []
-    for name, records in groups.items():
-        scores = [score(record) for record in records if "metrics" in record]
-        spread = stdev(scores) / len(scores) ** 0.5 if len(scores) > 1 else None
-        rows.append(
-            {
-                "name": name,
-                "seeds": len(records),
-                "diverged": len(records) - len(scores),
-                "debiased_loss": mean(scores) if scores else None,
-                "debiased_loss_se": spread,
-                "seconds_per_step": mean(r["seconds_per_step"] for r in records if "metrics" in r)
-                if scores
-                else None,
-            }
-        )
-    return sorted(rows, key=lambda row: (row["debiased_loss"] is None, row["debiased_loss"]))
-
-
 def _print(state: "State", file: Path) -> None:
-    width = max((len(row["name"]) for row in _rows(state)), default=0)
-    for row in _rows(state):
-        loss, error = row["debiased_loss"], row["debiased_loss_se"]
-        seeds = "1 seed" if row["seeds"] == 1 else f"{row['seeds']} seeds"
-        if loss is None:
-            print(f"{row['name']:<{width}}  no fit: all of {seeds} failed to train")
+    from slisde.experiments.sweep.summary import rows_of
+
+    rows = rows_of(state)
+    width = max((len(row.name) for row in rows), default=0)
+    for row in rows:
+        seeds = "1 seed" if row.seeds == 1 else f"{row.seeds} seeds"
+        if row.seconds_per_step is None:
+            print(f"{row.name:<{width}}  no fit: all of {seeds} failed to train")
             continue
-        spread = "" if error is None else f" ± {error:.1e}"
-        lost = f", {row['diverged']} failed to train" if row["diverged"] else ""
+        spread = "" if row.error is None else f" ± {row.error:.1e}"
+        lost = f", {row.failed} failed to train" if row.failed else ""
         print(
-            f"{row['name']:<{width}}  loss {loss:.2e}{spread}  {row['seconds_per_step']:.3f} s a step"
+            f"{row.name:<{width}}  loss {row.loss:.2e}{spread}  {row.seconds_per_step:.3f} s a step"
             f"  ({seeds}{lost})"
         )
     print(f"{len(state.records)} of {len(state.sweep.cells)} cells are in {file}")

@@ -85,10 +85,10 @@ def _published(sample: Estimate, population: Estimate) -> dict[str, Any]:
     for prefix, held_out in (("", False), ("held_out_", True)):
         if held_out and not sample.problem.has_held_out:
             continue
+        debiased, _ = population.debiased_loss(held_out=held_out)
+        noise = population.noise_floor(PUBLISHED_PATHS, held_out=held_out)
         values[f"{prefix}loss"] = sample.loss(held_out=held_out)
-        values[f"{prefix}expected_loss"] = population.debiased_loss(held_out=held_out)[
-            0
-        ] + population.noise_floor(PUBLISHED_PATHS, held_out=held_out)
+        values[f"{prefix}expected_loss"] = debiased + noise
         values[f"{prefix}groups"] = {
             group: {
                 "mae": sample.mean_absolute_error(group, held_out=held_out),

@@ -57,8 +57,13 @@ class Cell:
     @property
     def name(self) -> str:
         """What a person calls it."""
+        return f"{self.configuration}, seed {self.config.train.seed}"
+
+    @property
+    def configuration(self) -> str:
+        """The same without the seed."""
         values = [f"{key.partition('.')[2]}={_shown(value)}" for key, value in self.varied.items()]
-        return ", ".join([self.row, *values, f"seed {self.config.train.seed}"])
+        return ", ".join([self.row, *values])
 
     @property
     def digest(self) -> str:

@@ -37,7 +37,7 @@ class LocalEngine:
         """Yield what happens; children end with this iterator."""
         events: queue.Queue[Event] = queue.Queue()
         slots: queue.Queue[Sequence[int]] = queue.Queue()
-        for cores in shares(sorted(os.sched_getaffinity(0)), self.workers):
+        for cores in shares(usable_cores(), self.workers):
             slots.put(cores)
         with ThreadPoolExecutor(self.workers) as pool:
             try:
@@ -112,6 +112,13 @@ class LocalEngine:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in list(self._children):
             child.kill()
+
+
+def usable_cores() -> list[int]:
+    """Return the cores that this process may use; not every system tells them apart."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 def shares(cores: Sequence[int], workers: int) -> list[Sequence[int]]:

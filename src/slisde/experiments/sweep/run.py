@@ -1,5 +1,6 @@
 """The driver of a sweep: runs what has no record yet, and writes each record once and whole."""
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,9 +36,10 @@ class State:
 
 
 def score(record: Record) -> float:
-    """Return what cells are compared by."""
+    """Return what cells are compared by, infinite where a fit has no finite loss."""
     population = record["metrics"]["population"]
-    return population.get("held_out_debiased_loss", population["debiased_loss"])
+    loss = population.get("held_out_debiased_loss", population["debiased_loss"])
+    return loss if math.isfinite(loss) else math.inf
 
 
 def run_sweep(sweep: Sweep, engine: Engine, out: Path) -> Generator[tuple[State, Event | None]]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slisde.experiments.record import Record
+from slisde.experiments.sweep.run import score
 from slisde.experiments.tables.choice import matching
 from slisde.experiments.tables.protocol import sweep_protocol
 from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seeds, published
@@ -50,13 +51,7 @@ SURFACE = (
     Metric("held-out loss (10⁻⁴)", 1e-4, _held_out_loss),
     Metric("held-out far puts (10⁻⁶)", 1e-6, _far_puts),
 )
-POPULATION = Metric(
-    "population loss (10⁻⁴)",
-    1e-4,
-    lambda record: record["metrics"]["population"].get(
-        "held_out_debiased_loss", record["metrics"]["population"]["debiased_loss"]
-    ),
-)
+POPULATION = Metric("population loss (10⁻⁴)", 1e-4, score)
 
 PAPER_TOY = {
     "Neural SDE, L = 2": Published(124, (1.557, 0.206), (1.058, 0.110), 91.7),
