@@ -42,8 +42,13 @@ def settings(**options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"antithetic": True, "unbiased": True, "ema": 0.98}, {"memory": 0.95}],
-    ids=["paper", "all", "memory"],
+    [
+        {},
+        {"antithetic": True, "unbiased": True, "ema": 0.98},
+        {"memory": 0.95},
+        {"memory": 0.95, "whitening": 0.1},
+    ],
+    ids=["paper", "all", "memory", "whitening"],
 )
 def test_training_takes_the_population_loss_far_down(options):
     before, _ = estimate(model(), problem(), GRID, 8192, key=KEY).debiased_loss()
@@ -54,9 +59,9 @@ def test_training_takes_the_population_loss_far_down(options):
     assert fit.skipped == 0
 
 
-@pytest.mark.parametrize("memory", [None, 0.9])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(memory):
-    chosen = settings(steps=12, memory=memory)
+@pytest.mark.parametrize("options", [{}, {"memory": 0.9}, {"memory": 0.9, "whitening": 0.1}])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(options):
+    chosen = settings(steps=12, **options)
     whole = calibrate(model(), problem(), GRID, chosen, key=KEY)
     step = make_step(model(), problem(), GRID, chosen, key=KEY)
     state = start(model(), problem(), chosen)

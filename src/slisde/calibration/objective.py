@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
+from slisde.calibration.answers import Answers
+from slisde.calibration.hedge_book import hedge_book
 from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, with_slope_of
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
@@ -24,10 +26,17 @@ from slisde.model.interface import AbstractPathModel
 
 
 class Memory(eqx.Module):
-    """Errors averaged over steps, and the weights that the last of them were seen with."""
+    """What is kept of the steps before.
+
+    Attributes:
+        errors: averaged over them.
+        weights: that the last of them were seen with.
+        answers: how the targets answered to the weights, where errors are whitened.
+    """
 
     errors: Float[Array, " target"]
     weights: PyTree
+    answers: Answers | None
 
 
 class Aside(eqx.Module):
@@ -70,6 +79,9 @@ class Objective:
         self.evaluator = problem.evaluator(smoothing, fitted.tolist())
         self.values = jnp.asarray(problem.values[fitted], self.times.dtype)
         self.target_weights = jnp.asarray(every[fitted], self.times.dtype)
+        self.book = None
+        if settings.hedged and settings.tilt is None and model.is_martingale:
+            self.book = hedge_book(problem, fitted.tolist(), grid)
         self.tilted = None
         if settings.tilt is not None:
             self.tilted = TiltedTargets(
@@ -112,16 +124,39 @@ class Objective:
             share = jnp.where(step > 0, self.settings.memory, 0.0)
             kept = share * (memory.errors - (jnp.mean(before, axis=0) - self.values))
             errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - self.values + kept)
-            data = with_slope_of(data, remembered_loss(samples, errors, self.target_weights))
+            pull = self._pull(errors, memory.answers)
+            data = with_slope_of(data, remembered_loss(samples, pull, self.target_weights))
         model = eqx.combine(weights, self.static)
         extra = sum(penalty(model, drawn(batch)) for penalty in self.penalties)
         return data + extra, Aside(errors, seen)
+
+    def answers(self, weights: PyTree, key: PRNGKeyArray) -> Answers:
+        """Return how the targets, each in units of its weight, answer to the model's weights."""
+        paths_key, directions_key = jax.random.split(key)
+
+        def targets(weights: PyTree) -> Float[Array, " target"]:
+            batch = self._draw(weights, self.settings.paths, paths_key)
+            means = jnp.mean(self.evaluator(batch, self.times), axis=0)
+            return jnp.sqrt(self.target_weights) * means
+
+        return Answers.sketch(targets, weights, key=directions_key)
+
+    def _pull(
+        self, errors: Float[Array, " target"], answers: Answers | None
+    ) -> Float[Array, " target"]:
+        """Return the errors that stand in the gradient."""
+        if answers is None or self.settings.whitening is None:
+            return errors
+        unit = jnp.sqrt(self.target_weights)
+        return answers.whiten(unit * errors, self.settings.whitening) / unit
 
     def _samples(
         self, batch: Sample, weights: PyTree, tilts: tuple[Tilt, ...] | None, key: PRNGKeyArray
     ) -> tuple[Float[Array, "row target"], list[Seen]]:
         """Return the functionals of a batch; with tilts, one row of estimates instead."""
         samples = self.evaluator(batch, self.times)
+        if self.book is not None:
+            samples = samples - jax.lax.stop_gradient(self.book(batch))
         if tilts is None or self.tilted is None:
             return samples, []
         model = eqx.combine(weights, self.static)

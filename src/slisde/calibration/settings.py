@@ -7,6 +7,8 @@ from slisde.errors import ArgumentError
 
 LATE_SHARE = 0.2
 """Share of the steps, the last ones, that `late_factor` applies to."""
+SKETCHES = (0.0, 0.05, 0.2, 0.5)
+"""Shares of the steps after which `whitening` looks anew at how the weights move the errors."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,13 @@ class TrainSettings:
         unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
         memory: decay of the averaged errors that stand in the gradient for those of the step's own
             paths, or None; see `remembered_loss`.
+        whitening: damping λ in (0, 1) of errors that are whitened by how readily the weights move them,
+            or None; see `slisde.calibration.answers`.
         temperature: width of the sigmoid that stands for an indicator.
         straight_through: keep the indicator's value and take the sigmoid's gradient only.
         conditional: take expectations given the latent paths where the model knows them.
+        hedged: take the profits of delta hedges off the payoffs of a martingale, which leaves their
+            means and slopes as they are and takes most of their noise.
         late_factor: multiplies the paths of the last fifth of the steps.
         validate_every: steps between debiased losses on fresh paths, 0 for none.
         validation_paths: paths behind each of them.
@@ -46,9 +52,11 @@ class TrainSettings:
     antithetic: bool = False
     unbiased: bool = False
     memory: float | None = None
+    whitening: float | None = None
     temperature: float = 0.05
     straight_through: bool = False
     conditional: bool = True
+    hedged: bool = False
     late_factor: int = 1
     validate_every: int = 0
     validation_paths: int = 4096
@@ -70,6 +78,13 @@ class TrainSettings:
             decay = getattr(self, name)
             if decay is not None and not 0.0 <= decay < 1.0:
                 raise ArgumentError(name, decay, "must be in [0, 1)", "at 1 nothing is averaged in")
+        if self.whitening is not None and not 0.0 < self.whitening < 1.0:
+            raise ArgumentError(
+                "whitening",
+                self.whitening,
+                "must be between 0 and 1",
+                "errors are raised to at most 1/whitening times themselves",
+            )
         self._check_together()
 
     def _check_together(self) -> None:
@@ -80,6 +95,13 @@ class TrainSettings:
                 self.memory,
                 "must be None with `unbiased`",
                 "averaged errors replace those of the two halves",
+            )
+        if self.whitening is not None and self.memory is None:
+            raise ArgumentError(
+                "whitening",
+                self.whitening,
+                "must be None without `memory`",
+                "it would raise the noise of a step's own errors",
             )
         if self.unbiased and self.tilt is not None:
             raise ArgumentError(
@@ -102,6 +124,10 @@ class TrainSettings:
         """Return the paths of a step, counted from 0."""
         late = step >= self.steps - int(LATE_SHARE * self.steps)
         return self.paths * self.late_factor if late else self.paths
+
+    def sketches_at(self, step: int) -> bool:
+        """Return whether a step, counted from 0, looks anew at how the weights move the errors."""
+        return self.whitening is not None and step in {int(s * self.steps) for s in SKETCHES}
 
     def tilts_at(self, step: int) -> bool:
         """Return whether tilted paths take part in a step, counted from 0."""

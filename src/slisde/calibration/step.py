@@ -10,6 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
+from slisde.calibration.answers import Answers
 from slisde.calibration.objective import Memory, Objective, training_weights
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.calibration.penalty import Penalty
@@ -60,7 +61,8 @@ def start(model: AbstractPathModel, problem: Problem, settings: TrainSettings) -
     zero = jnp.zeros((), jnp.int32)
     best = None if settings.patience is None else Best.nothing_yet(weights)
     errors = jnp.zeros(np.flatnonzero(training_weights(model, problem)).size)
-    memory = None if settings.memory is None else Memory(errors, weights)
+    answers = None if settings.whitening is None else Answers.unknown(errors.size)
+    memory = None if settings.memory is None else Memory(errors, weights, answers)
     tilt = None if settings.tilt is None else untrained_tilts(model, settings.tilt)
     return TrainState(weights, weights, optimiser, zero, zero, best, memory, tilt)
 
@@ -109,7 +111,9 @@ def make_step(
         finite = jnp.isfinite(value) & jnp.isfinite(norm)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
         weights = eqx.apply_updates(state.weights, updates)
-        memory = None if aside.errors is None else Memory(aside.errors, state.weights)
+        memory = state.memory
+        if aside.errors is not None and memory is not None:
+            memory = Memory(aside.errors, state.weights, memory.answers)
         average = _averaged(state, weights, settings.ema)
         tilt = state.tilt
         if objective.tilted is not None and tilt is not None and aside.seen:
@@ -127,8 +131,18 @@ def make_step(
         effective = jnp.array([each.effective for each in aside.seen])
         return state, StepReport(value, norm, finite, effective)
 
+    @jax.jit
+    def look(weights: PyTree, number: Int[Array, ""], before: Answers) -> Answers:
+        fresh = objective.answers(weights, jax.random.fold_in(key, number))
+        finite = jnp.all(jnp.isfinite(fresh.changes))
+        return jax.tree.map(partial(jnp.where, finite), fresh, before)
+
     def take(state: TrainState) -> tuple[TrainState, StepReport]:
         number = int(state.step)
+        known = None if state.memory is None else state.memory.answers
+        if known is not None and settings.sketches_at(number):
+            answers = look(state.weights, state.step, known)
+            state = eqx.tree_at(lambda s: s.memory.answers, state, answers)
         return step(state, settings.paths_at(number), settings.tilts_at(number))
 
     return take

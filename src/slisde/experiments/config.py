@@ -70,9 +70,11 @@ class TrainConfig(Section):
     antithetic: bool = TrainSettings.antithetic
     unbiased: bool = TrainSettings.unbiased
     memory: float | None = TrainSettings.memory
+    whitening: float | None = TrainSettings.whitening
     temperature: float = TrainSettings.temperature
     straight_through: bool = TrainSettings.straight_through
     conditional: bool = TrainSettings.conditional
+    hedged: bool = TrainSettings.hedged
     late_factor: int = TrainSettings.late_factor
     validate_every: int = 50
     validation_paths: int = TrainSettings.validation_paths
