@@ -26,6 +26,7 @@ def rendered() -> dict[Path, str]:
     documents: dict[Path, str] = {}
     for name, parts, study in (
         ("README.md", {"summary": performance.summary}, "performance"),
+        ("README.md", {"held-out": surfaces.beside}, "surfaces"),
         ("docs/performance.md", performance.PARTS, "performance"),
         ("docs/toy.md", toy.PARTS, "toy"),
         ("docs/surfaces.md", surfaces.PARTS, "surfaces"),

@@ -57,6 +57,21 @@ def held_out(records: Sequence[Record]) -> Table:
     )
 
 
+def beside(records: Sequence[Record]) -> Table:
+    """Return the errors on held-out strikes with the models beside each other, in short."""
+    rows: list[list[Cell]] = []
+    for surface in distinct(records, "surface"):
+        fits = _fits(records, surface)
+        if surface == WHOLE or len(fits) < len(FITTERS):
+            continue
+        errors = [mean((r["held_out"]["rmse"] for r in each), ".2f") for each in fits.values()]
+        rows.append([f"{surface}: error, vol points", *errors])
+        shares = [[r["held_out"]["inside"] for r in each] for each in fits.values()]
+        if not any(None in share for share in shares):
+            rows.append([f"{surface}: inside bid/ask", *(mean(share, ".0%") for share in shares)])
+    return Table("Held-out quotes", ["held-out quotes", *FITTERS.values()], rows)
+
+
 def whole(records: Sequence[Record]) -> Table:
     """Return the sums of squared vol points on the table of 2002."""
     rows = [
