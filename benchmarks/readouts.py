@@ -1,6 +1,6 @@
 """Fit one surface by every readout and price it by every estimator; records in results/readouts.jsonl.
 
-All fits have the same reduced protocol. Finished cells are never run again. The quotes are read from the
+All fits have the preset `quick`. Finished cells are never run again. The quotes are read from the
 folder that is given and are not kept: a record has figures only.
 
     python benchmarks/readouts.py DATA [--seeds 3] [FIT …]
@@ -36,8 +36,7 @@ from slisde.model.interface import AbstractPathModel  # noqa: E402
 
 RESULTS = Path(__file__).parents[1] / "results" / "readouts.jsonl"
 SURFACE = "spx_2026-01-30"
-PROTOCOL = {"steps": 400, "paths": 512, "late_factor": 1}
-"""What differs from the preset `standard`."""
+PRESET = "quick"
 PATHS, BATCHES = 2**16, 256
 """Paths behind a score, and the batches they come in."""
 
@@ -47,8 +46,10 @@ FITS: dict[str, dict[str, Any]] = {
     "martingale": {"readout": "martingale"},
     "mixing": {"readout": "mixing"},
     "mixing on paths": {"readout": "mixing", "conditional": False},
+    "mixing, not hedged": {"readout": "mixing", "hedged": False},
+    "mixing, not whitened": {"readout": "mixing", "whitening": None},
 }
-"""Readouts; the last is trained as if the law given the latent path were not known."""
+"""Readouts, and trainings without a part: on paths, the law given the latent path is not made use of."""
 
 
 def main() -> None:
@@ -69,10 +70,10 @@ def main() -> None:
 def run(name: str, seed: int, data: Path) -> Record:
     problem = studied_problem(SURFACE, data)
     options = dict(FITS[name])
-    recipe = preset("standard", source(SURFACE, data))
+    recipe = preset(PRESET, source(SURFACE, data))
     tables = {table: dict(values) for table, values in recipe.items()}
     tables["model"]["readout"] = options.pop("readout")
-    tables["train"] |= {**PROTOCOL, **options, "seed": seed}
+    tables["train"] |= {**options, "seed": seed}
     job = prepare(parse(tables), problem)
     began = time.perf_counter()
     fit = calibrate(job.model, problem, job.grid, job.settings, key=job.keys.training)

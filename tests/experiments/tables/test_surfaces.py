@@ -9,7 +9,9 @@ def fit(surface, fitter, rmse, inside=None, seed=None):
     score = {"rmse": rmse, "inside": inside, "quotes": 4}
     record = {"surface": surface, "fitter": fitter, "seconds": 1.0}
     record |= {"fitted": score, "held_out": score}
-    return record if seed is None else {**record, "seed": seed}
+    if seed is None:
+        return record
+    return {**record, "seed": seed, "settings": {"train": {"steps": 3000, "paths": 256}}}
 
 
 RIVALS = [fit("a", "heston", 0.5, 0.3), fit("a", "bates", 0.2, 0.5)]
@@ -46,6 +48,14 @@ def test_a_surface_that_is_fitted_whole_is_scored_by_squared_vol_points():
     records = [fit(WHOLE, "bates", 3.0), *RIVALS]
     assert texts(whole(records)) == [["Bates", "36.0", "36.6"]]
     assert all(WHOLE not in row[0] for row in texts(held_out(records)))
+
+
+def test_every_way_of_training_is_said():
+    hedged = {"train": {"steps": 10, "paths": 4, "hedged": True, "whitening": 0.1}}
+    other = {**OURS[1], "settings": hedged}
+    assert held_out([OURS[0], other]).notes[-1] == (
+        "SLiSDE is trained by 3,000 steps of 256 paths; 10 steps of 4 paths, hedged, whitened."
+    )
 
 
 @pytest.mark.parametrize("table", [held_out, beside, whole])

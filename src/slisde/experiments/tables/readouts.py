@@ -61,8 +61,8 @@ def _arbitrage(scores: Sequence[Record]) -> str:
 def _protocol(record: Record) -> str:
     train, grid = record["settings"]["train"], record["settings"]["grid"]
     return (
-        f"{record['surface']}, convention `market`: {train['steps']:,} steps of {train['paths']:,} "
-        f"paths on {grid['steps']} time steps, otherwise the preset `standard`; scored by "
+        f"{record['surface']}, convention `market`, preset `quick`: {train['steps']:,} steps of "
+        f"{train['paths']:,} paths on {grid['steps']} time steps; scored by "
         f"{record['paths']:,} paths. How many times the variance of a quote is below that of its "
         "payoff on plain paths of the same fit: median and deciles over the quotes."
     )

@@ -7,6 +7,8 @@ from slisde.experiments.tables.choice import distinct, matching
 from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seeds, published
 
 FITTERS = {"heston": "Heston", "bates": "Bates", "slisde": "SLiSDE"}
+TRAITS = {"hedged": "hedged", "whitening": "whitened"}
+"""Words for settings of training."""
 WHOLE = "dax_2002-07-05"
 """Fitted whole: its score is the sum of squared vol points, as in QuantLib's test suite."""
 DAX = "dax_2026-02"
@@ -49,10 +51,10 @@ def held_out(records: Sequence[Record]) -> Table:
         [
             "Convention `market` unless another is named: quotes out of the money in units of the "
             "forward, every fourth strike held out. Errors are those of the implied volatility.",
-            "SLiSDE is trained by the preset `standard`, in units of the spot with a growth that is "
-            "learned; Heston and Bates are calibrated by QuantLib "
-            "to the same training quotes and scored on the same held-out ones. The paper has no "
-            "such comparison.",
+            "In units of the spot SLiSDE has a growth that is learned. Heston and Bates are calibrated "
+            "by QuantLib to the same training quotes and scored on the same held-out ones. The paper "
+            "has no such comparison.",
+            _protocol([r for r in records if r["surface"] != WHOLE]),
         ],
     )
 
@@ -86,7 +88,10 @@ def whole(records: Sequence[Record]) -> Table:
         "DAX on 2002-07-05, fitted whole",
         ["", "squared vol points, 104 quotes", "QuantLib's tests"],
         rows,
-        ["Nothing is held out, as in QuantLib's own test suite, which reports the last column."],
+        [
+            "Nothing is held out, as in QuantLib's own test suite, which reports the last column.",
+            _protocol(matching(records, surface=WHOLE)),
+        ],
     )
 
 
@@ -126,6 +131,16 @@ def _fits(records: Sequence[Record], surface: str) -> dict[str, list[Record]]:
         for fitter, label in FITTERS.items()
     }
     return {label: fits for label, fits in found.items() if fits}
+
+
+def _protocol(records: Sequence[Record]) -> str:
+    """Return how SLiSDE was trained, which may differ from one record to another."""
+    ways = {}
+    for record in matching(records, fitter="slisde"):
+        train = record["settings"]["train"]
+        traits = [f", {word}" for key, word in TRAITS.items() if train.get(key)]
+        ways[f"{train['steps']:,} steps of {train['paths']:,} paths{''.join(traits)}"] = None
+    return f"SLiSDE is trained by {'; '.join(ways)}." if ways else "SLiSDE is not fitted yet."
 
 
 def _inside(fits: Sequence[Record]) -> Cell:
