@@ -46,8 +46,8 @@ FITS: dict[str, dict[str, Any]] = {
     "martingale": {"readout": "martingale"},
     "mixing": {"readout": "mixing"},
     "mixing on paths": {"readout": "mixing", "conditional": False},
-    "mixing, not hedged": {"readout": "mixing", "hedged": False},
-    "mixing, not whitened": {"readout": "mixing", "whitening": None},
+    "mixing without hedges": {"readout": "mixing", "hedged": False},
+    "mixing without whitening": {"readout": "mixing", "whitening": None},
 }
 """Readouts, and trainings without a part: on paths, the law given the latent path is not made use of."""
 
