@@ -54,7 +54,7 @@ def test_every_way_of_training_is_said():
     hedged = {"train": {"steps": 10, "paths": 4, "hedged": True, "whitening": 0.1}}
     other = {**OURS[1], "settings": hedged}
     assert held_out([OURS[0], other]).notes[-1] == (
-        "SLiSDE is trained by 3,000 steps of 256 paths; 10 steps of 4 paths, hedged, whitened."
+        "SLiSDE is trained by 3,000 steps of 256 paths (a); 10 steps of 4 paths, hedged, whitened (a)."
     )
 
 

@@ -104,8 +104,8 @@ def published_loss(records: Sequence[Record]) -> Table:
     ours = [
         [
             f"`{convention}`, {label}, ours",
-            _score(fits, [1e4 * r["held_out_loss"] for r in fits], ".2f"),
-            _score(fits, [1e6 * r["far_put_loss"] for r in fits], ".2f"),
+            _score(fits, [1e4 * r["held_out_loss"] for r in fits], ".3f"),
+            _score(fits, [1e6 * r["far_put_loss"] for r in fits], ".3f"),
         ]
         for convention in ("as-published", "paper")
         for label, fits in _fits(records, f"{DAX} {convention}").items()
@@ -135,12 +135,14 @@ def _fits(records: Sequence[Record], surface: str) -> dict[str, list[Record]]:
 
 def _protocol(records: Sequence[Record]) -> str:
     """Return how SLiSDE was trained, which may differ from one record to another."""
-    ways = {}
+    ways: dict[str, list[str]] = {}
     for record in matching(records, fitter="slisde"):
         train = record["settings"]["train"]
         traits = [f", {word}" for key, word in TRAITS.items() if train.get(key)]
-        ways[f"{train['steps']:,} steps of {train['paths']:,} paths{''.join(traits)}"] = None
-    return f"SLiSDE is trained by {'; '.join(ways)}." if ways else "SLiSDE is not fitted yet."
+        way = f"{train['steps']:,} steps of {train['paths']:,} paths{''.join(traits)}"
+        ways.setdefault(way, []).append(record["surface"])
+    said = [f"{way} ({', '.join(dict.fromkeys(names))})" for way, names in ways.items()]
+    return f"SLiSDE is trained by {'; '.join(said)}." if said else "SLiSDE is not fitted yet."
 
 
 def _inside(fits: Sequence[Record]) -> Cell:
