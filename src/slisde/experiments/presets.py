@@ -67,6 +67,7 @@ QUOTES: dict[str, Tables] = {
             "learning_rate": 6e-3,
             "ema": 0.98,
             "memory": 0.97,
+            "whitening": 0.1,  # with less the level of a surface is not reached in so few steps
             "late_factor": 1,
         },
     },
