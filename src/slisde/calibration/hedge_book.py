@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from slisde.calibration.smile_fit import market_quotes
 from slisde.data.smile import SmileQuotes
 from slisde.flow.grid import TimeGrid
-from slisde.flow.mixture import Mixture, Sample
+from slisde.flow.mixture import Sample, centres
 from slisde.functionals.problem import Problem
 
 STRIKES = 12
@@ -59,7 +59,7 @@ class HedgeBook(eqx.Module):
 
     def __call__(self, sample: Sample) -> Float[Array, "path target"]:
         """Return the profit of every target's hedge on every path of a batch."""
-        paths = sample.centre if isinstance(sample, Mixture) else sample
+        paths = centres(sample)
         return reduce(jnp.add, (book(paths) for book in self.maturities))
 
 

@@ -53,7 +53,7 @@ def sweep(
 
     A finished cell is never run again; a cell whose worker dies is run anew.
 
-    Example: slisde sweep configs/toy-families.toml --seeds 3 --workers 2
+    Example: slisde sweep configs/families-toy.toml --seeds 3 --workers 2
     """
     from slisde.experiments.sweep.grid import read_sweep
     from slisde.experiments.sweep.summary import plan_of, summary_of

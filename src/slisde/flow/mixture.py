@@ -32,3 +32,8 @@ Sample: TypeAlias = ObservedPaths | Mixture
 def drawn(sample: Sample) -> ObservedPaths:
     """Return the paths of a batch."""
     return sample.values if isinstance(sample, Mixture) else sample
+
+
+def centres(sample: Sample) -> ObservedPaths:
+    """Return E[Y | latent] along the paths of a batch, which are the paths where no law is known."""
+    return sample.centre if isinstance(sample, Mixture) else sample

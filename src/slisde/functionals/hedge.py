@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from slisde.flow.mixture import Mixture, Sample
+from slisde.flow.mixture import Mixture, Sample, centres
 from slisde.functionals.path import PathView
 from slisde.functionals.terminal import AbstractTerminal
 
@@ -27,7 +27,7 @@ class VarianceCurve(eqx.Module):
     @classmethod
     def of(cls, sample: Sample) -> "VarianceCurve":
         """Return the curve of a batch of positive paths."""
-        centre = _martingale(sample)
+        centre = centres(sample)
         # log M is a martingale less half its variance.
         moved = -2.0 * jnp.mean(jnp.log(centre / centre[:, :1]), axis=0)
         own = jnp.mean(sample.variance, axis=0) if isinstance(sample, Mixture) else 0.0 * moved
@@ -43,7 +43,3 @@ class VarianceCurve(eqx.Module):
         # After the maturity nothing is held; a harmless variance there keeps the numbers finite.
         held = delta(path[:-1], jnp.where(alive, jnp.maximum(left[:-1], 0.0), 1.0))
         return jnp.sum(jnp.where(alive, held * jnp.diff(path), 0.0))
-
-
-def _martingale(sample: Sample) -> Float[Array, "path node"]:
-    return sample.centre if isinstance(sample, Mixture) else sample
