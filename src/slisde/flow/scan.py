@@ -71,7 +71,8 @@ def scan_chunks(
 ) -> tuple[Any, Any]:
     """Scan `function(carry, piece)` over pieces of `chunk` steps, the shorter last piece included.
 
-    Pieces keep their leading step axis and so do the outputs, which come back joined in time order.
+    Pieces keep their leading step axis. Outputs have a leading axis, too, and come back joined along it
+    in time order.
     """
     steps = jax.tree.leaves(inputs)[0].shape[0]
     count, rest = divmod(steps, chunk)
@@ -83,7 +84,7 @@ def scan_chunks(
         carry, tail = function(carry, last)
     if count:
         carry, outputs = jax.lax.scan(function, carry, pieces, reverse=reverse)
-        outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
+        outputs = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), outputs)
     if rest and not reverse:
         carry, tail = function(carry, last)
     if outputs is None or tail is None:

@@ -9,7 +9,7 @@ segment before the next one.
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ class LayerOnGrid(NamedTuple):
         return self.flow, None
 
 
-def on_grid(coupling: Gate | ResidualDriver | None, grid: TimeGrid) -> GateOnGrid | None:
+def gate_on_grid(coupling: Gate | ResidualDriver | None, grid: TimeGrid) -> GateOnGrid | None:
     """Return the gate's weights on a grid where the coupling is a gate."""
     return coupling.on_grid(grid) if isinstance(coupling, Gate) else None
 
@@ -97,8 +97,44 @@ def observed_values(
         return jnp.einsum("od,kdb->kob", readout, last)
     cut = _choose_cut(stack, initial, segment)
     if cut.segments == 0:
-        return _advance(stack, [initial] * len(stack), readout, evaluation)[1]
+        return advance_stack(stack, [initial] * len(stack), readout, evaluation)[1]
     return _in_segments(stack, initial, readout, evaluation, cut)
+
+
+def advance_stack(
+    stack: list[LayerOnGrid],
+    states: list[LatentState],
+    readout: Float[Array, "out latent"],
+    evaluation: Evaluation,
+) -> tuple[list[LatentState], Values]:
+    """Return the states after the stack's steps and the observed values at all their nodes."""
+    previous, ends = None, []
+    for layer, state in zip(stack[:-1], states[:-1], strict=True):
+        previous, end = run(*layer.given(previous), state, evaluation=evaluation)
+        ends.append(end)
+    values, end = run_observed(
+        *stack[-1].given(previous), states[-1], readout, evaluation=evaluation
+    )
+    return [*ends, end], values
+
+
+def by_step(stack: list[LayerOnGrid]) -> list[Any]:
+    """Return what varies along the steps of each layer, with a step axis; `piece_of` takes parts of it."""
+    steps = stack[0].flow.steps
+    varying = [
+        (layer.flow.by_step(), None if layer.gate is None else layer.gate.bias) for layer in stack
+    ]
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (steps, *x.shape[1:])), varying)
+
+
+def piece_of(stack: list[LayerOnGrid], varying: list[Any]) -> list[LayerOnGrid]:
+    """Return the stack on some of its steps, given what `by_step` has for them."""
+    inside = []
+    for layer, (fields, bias) in zip(stack, varying, strict=True):
+        flow = dataclasses.replace(layer.flow, **fields)
+        gate = None if layer.gate is None else GateOnGrid(layer.gate.kernel, bias)
+        inside.append(LayerOnGrid(flow, layer.coupling, gate))
+    return inside
 
 
 def cut_horizon(steps: int, bytes_per_step: int) -> Cut:
@@ -124,23 +160,6 @@ def _choose_cut(stack: list[LayerOnGrid], initial: LatentState, segment: int | N
     return Cut.into(steps, segment, segment)
 
 
-def _advance(
-    stack: list[LayerOnGrid],
-    states: list[LatentState],
-    readout: Float[Array, "out latent"],
-    evaluation: Evaluation,
-) -> tuple[list[LatentState], Values]:
-    """Return the states after the stack's steps and the observed values at all their nodes."""
-    previous, ends = None, []
-    for layer, state in zip(stack[:-1], states[:-1], strict=True):
-        previous, end = run(*layer.given(previous), state, evaluation=evaluation)
-        ends.append(end)
-    values, end = run_observed(
-        *stack[-1].given(previous), states[-1], readout, evaluation=evaluation
-    )
-    return [*ends, end], values
-
-
 def _in_segments(
     stack: list[LayerOnGrid],
     initial: LatentState,
@@ -148,22 +167,13 @@ def _in_segments(
     evaluation: Evaluation,
     cut: Cut,
 ) -> Values:
-    steps = stack[0].flow.steps
-    by_step = [
-        (layer.flow.by_step(), None if layer.gate is None else layer.gate.bias) for layer in stack
-    ]
-    whole = jax.tree.map(lambda x: jnp.broadcast_to(x, (steps, *x.shape[1:])), by_step)
+    whole = by_step(stack)
 
-    def advance(states, pieces):
-        inside = []
-        for layer, (varying, bias) in zip(stack, pieces, strict=True):
-            flow = dataclasses.replace(layer.flow, **varying)
-            gate = None if layer.gate is None else GateOnGrid(layer.gate.kernel, bias)
-            inside.append(LayerOnGrid(flow, layer.coupling, gate))
-        states, values = _advance(inside, states, readout, evaluation)
+    def advance(states, varying):
+        states, values = advance_stack(piece_of(stack, varying), states, readout, evaluation)
         return states, values[1:]
 
-    head = steps - cut.kept
+    head = stack[0].flow.steps - cut.kept
     states, values = scan_chunks(
         jax.checkpoint(advance),
         [initial] * len(stack),

@@ -15,6 +15,8 @@ With `growth` the path is exp(g(t)) times the martingale, g a learned curve from
 units of a spot: their mean is the forward over the spot and not one.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -36,6 +38,14 @@ KNOTS = 16
 """Knots of ξ, and of g, where they are even in t."""
 SPREAD = 0.03
 """How far the state moves each channel of v at the start."""
+
+
+class Returns(NamedTuple):
+    """What steps add to log Y: by the last layer's driver and by the motion beside it, whose variance it is."""
+
+    latent: Float[Array, "step path"]
+    own: Float[Array, "step path"]
+    variance: Float[Array, "step path"]
 
 
 class MartingaleReadout(eqx.Module):
@@ -96,25 +106,45 @@ class MartingaleReadout(eqx.Module):
             noise: the last layer's driver.
             own: the increments of the independent motion, `[step, 1, path]`; None without mixing.
         """
-        dt = grid.dt
-        v = self._level(grid)[:, None, None] * (loadings[:-1] + self.bias[None, :, None])
-        v = v * jax.lax.rsqrt(1.0 + jnp.sum(v**2, axis=1, keepdims=True) / HIGHEST**2)
-        channels = noise.shape[1]
-        centre = _log_martingale(v[:, :channels], dt, noise)
-        if own is None:
-            log_values, variance = centre, jnp.zeros_like(centre)
-        else:
-            rest = OWN_SHARE / (1.0 - OWN_SHARE) * jnp.sum(v[:, :channels] ** 2, axis=1)
-            square = v[:, channels] ** 2 + rest
-            log_values = centre + _log_martingale(jnp.sqrt(square)[:, None], dt, own)
-            variance = _from_zero(square * dt[:, None])
+        gained = self.returns(loadings[:-1], self.level(grid), grid.dt, noise, own)
+        centre, variance = _from_zero(gained.latent), _from_zero(gained.variance)
+        log_values = centre + _from_zero(gained.own)
         if self.slopes is not None:
             growth = growth_curve(self.slopes, grid)[:, None]
             log_values, centre = log_values + growth, centre + growth
         start = self.initial_value
         return Mixture(start * jnp.exp(log_values).T, start * jnp.exp(centre).T, variance.T)
 
-    def _level(self, grid: TimeGrid) -> Float[Array, " step"]:
+    def returns(
+        self,
+        loadings: Float[Array, "step channel path"],
+        level: Float[Array, " step"],
+        dt: StepSizes,
+        noise: Increments,
+        own: Float[Array, "step 1 path"] | None,
+    ) -> "Returns":
+        """Return what each step adds to log Y but for growth.
+
+        Args:
+            loadings: Π Z at the left end of every step.
+            level: ξ there.
+            dt: lengths of the steps.
+            noise: the last layer's driver.
+            own: the increments of the independent motion; None without mixing.
+        """
+        v = level[:, None, None] * (loadings + self.bias[None, :, None])
+        v = v * jax.lax.rsqrt(1.0 + jnp.sum(v**2, axis=1, keepdims=True) / HIGHEST**2)
+        channels = noise.shape[1]
+        latent = _log_factors(v[:, :channels], dt, noise)
+        if own is None:
+            return Returns(latent, jnp.zeros_like(latent), jnp.zeros_like(latent))
+        rest = OWN_SHARE / (1.0 - OWN_SHARE) * jnp.sum(v[:, :channels] ** 2, axis=1)
+        square = v[:, channels] ** 2 + rest
+        return Returns(
+            latent, _log_factors(jnp.sqrt(square)[:, None], dt, own), square * dt[:, None]
+        )
+
+    def level(self, grid: TimeGrid) -> Float[Array, " step"]:
         """Return ξ at the left end of every step."""
         times = jnp.asarray(grid.times)
         knots = jnp.linspace(0.0, 1.0, KNOTS)
@@ -129,12 +159,12 @@ def growth_curve(slopes: Float[Array, " piece"], grid: TimeGrid) -> Float[Array,
     return jnp.interp(times, knots, at_knots)
 
 
-def _log_martingale(
+def _log_factors(
     v: Float[Array, "step channel path"],
     dt: StepSizes,
     noise: Float[Array, "step channel path"],
-) -> Float[Array, "node path"]:
-    return _from_zero(jnp.sum(v * noise - 0.5 * v**2 * dt[:, None, None], axis=1))
+) -> Float[Array, "step path"]:
+    return jnp.sum(v * noise - 0.5 * v**2 * dt[:, None, None], axis=1)
 
 
 def _from_zero(increments: Float[Array, "step path"]) -> Float[Array, "node path"]:

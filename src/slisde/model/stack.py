@@ -25,7 +25,7 @@ from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
 from slisde.model.coefficients import NoiseType, check_low_rank
 from slisde.model.gate import Gate, check_amplitude
-from slisde.model.horizon import LayerOnGrid, layer_paths, observed_values, on_grid
+from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
 from slisde.model.martingale import MartingaleReadout
@@ -222,13 +222,13 @@ class SLiSDE(AbstractPathModel):
     ) -> Sample:
         """Return `observe`, with the law given the latent paths where the readout knows it."""
         values = observed_values(
-            self._stack(grid, drivers),
-            self._started(drivers.initial),
+            self.on_grid(grid, drivers),
+            self.started(drivers.initial),
             self.readout.kernel,
             evaluation,
             segment,
         )
-        return self._read(grid, drivers, values)
+        return self.read(grid, drivers, values)
 
     def gather(self, sample: Sample) -> Sample:
         """Return the batch with its mean normalised, where the readout asks for it."""
@@ -245,7 +245,7 @@ class SLiSDE(AbstractPathModel):
         self, grid: TimeGrid, drivers: Drivers, *, evaluation: Evaluation = Evaluation.AUTO
     ) -> list[LatentPaths]:
         """Return the latent path of every layer, first to last."""
-        return layer_paths(self._stack(grid, drivers), self._started(drivers.initial), evaluation)
+        return layer_paths(self.on_grid(grid, drivers), self.started(drivers.initial), evaluation)
 
     def prefix_path(
         self,
@@ -256,8 +256,8 @@ class SLiSDE(AbstractPathModel):
         evaluation: Evaluation = Evaluation.AUTO,
     ) -> LatentPaths:
         """Return the path of the layer before the last, which a model of two layers or more has."""
-        stack = self._stack(grid, Drivers(initial, prefix, prefix))[:-1]
-        return layer_paths(stack, self._started(initial), evaluation)[-1]
+        stack = self.on_grid(grid, Drivers(initial, prefix, prefix))[:-1]
+        return layer_paths(stack, self.started(initial), evaluation)[-1]
 
     def sample_last(
         self,
@@ -268,27 +268,30 @@ class SLiSDE(AbstractPathModel):
         evaluation: Evaluation = Evaluation.AUTO,
     ) -> Sample:
         """Return `sample` of a gated stack, given the path of the layer before the last."""
-        flow, gate = self._stack(grid, drivers)[-1].given(previous)
+        flow, gate = self.on_grid(grid, drivers)[-1].given(previous)
         values, _ = run_observed(
-            flow, gate, self._started(drivers.initial), self.readout.kernel, evaluation=evaluation
+            flow, gate, self.started(drivers.initial), self.readout.kernel, evaluation=evaluation
         )
-        return self._read(grid, drivers, values)
+        return self.read(grid, drivers, values)
 
-    def _started(self, normals: LatentState) -> LatentState:
+    def started(self, normals: LatentState) -> LatentState:
+        """Return the initial state of every layer."""
         return normals if self.prior is None else self.prior(normals)
 
-    def _read(
+    def read(
         self, grid: TimeGrid, drivers: Drivers, values: Float[Array, "node out path"]
     ) -> Sample:
+        """Return the observed paths, given Π Z of the last layer at every node."""
         if isinstance(self.readout, LinearReadout):
             return self.readout.observe(values)
         mixture = self.readout(values, grid, drivers.last, drivers.mixing)
         return mixture if self.readout.mixing else mixture.values
 
-    def _stack(self, grid: TimeGrid, drivers: Drivers) -> list[LayerOnGrid]:
+    def on_grid(self, grid: TimeGrid, drivers: Drivers) -> list[LayerOnGrid]:
+        """Return the layers on a grid, each with its driver."""
         noises = [drivers.prefix] * (len(self.layers) - 1) + [drivers.last]
         return [
-            LayerOnGrid(layer.flow(grid, noise), coupling, on_grid(coupling, grid))
+            LayerOnGrid(layer.flow(grid, noise), coupling, gate_on_grid(coupling, grid))
             for layer, noise, coupling in zip(
                 self.layers, noises, (None, *self.couplings), strict=True
             )
