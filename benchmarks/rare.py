@@ -5,11 +5,12 @@ reference samples and the tilts are kept in the user's cache and shared by all v
 
     python benchmarks/rare.py [--replications 100] [--pool 102400] [--reference 800000] [CELL …]
 
-A cell is BACKBONE_SEED:VARIANT, the variants are the keys of `VARIANTS`. A backbone is the three-layer
+A cell is BACKBONE_SEED:VARIANT, the variants are the keys of `VARIANTS`, or `cost`, which times a batch of
+each kind of tilt in turn. A backbone is the three-layer
 TOY cell with an innovation of its own in the last layer (ρ = 0), fitted by a protocol shorter than the
 paper's: `--steps` steps of `--paths` paths with averaged errors, straight-through indicators and a
 learning rate of 3e-3. Thresholds are quantiles of its reference sample. Tilts are trained in the order
-of the thresholds, each starting from the one before; a replication is a batch of its budget, and
+of the thresholds, each but the guided ones starting from the one before; a replication is a batch of its budget, and
 replications of different budgets are drawn from one pool of paths.
 """
 
@@ -38,8 +39,11 @@ from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import make_guided
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, Tilt, make_tilt
+from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.girsanov.training import TiltSettings, train_tilt
 from slisde.girsanov.weights import self_normalised, truncated, vanilla
 from slisde.model.stack import SLiSDE
@@ -56,9 +60,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
+    "guided": {"driver": Driver.GUIDED, "reference": 0.1},
 }
 TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
-CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS]
+CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS] + ["cost"]
+TIMED = 9
+"""Batches of each kind whose median is taken."""
 
 
 def backbone(seed: int, grid: TimeGrid, given: argparse.Namespace) -> SLiSDE:
@@ -101,13 +108,13 @@ def reference_sample(
 
 def trained(
     name: str,
-    tilt: Tilt,
+    tilt: AbstractTilt,
     model: SLiSDE,
     grid: TimeGrid,
     event: Event,
     given: argparse.Namespace,
     key: PRNGKeyArray,
-) -> tuple[Tilt, Record]:
+) -> tuple[AbstractTilt, Record]:
     """Return a tilt and how it was trained; variants that differ in the shares of laws have the same."""
     stem = CACHE / "rare" / name
     if stem.with_suffix(".json").exists():
@@ -189,15 +196,21 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     model = backbone(int(seed), grid, given)
     sample = reference_sample(int(seed), model, grid, given)
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
-    tilt = make_tilt(model, key=key, **options)
+    tilt = None
     kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
         threshold = float(np.quantile(sample, 1.0 - nominal))
         probability = float(np.mean(sample >= threshold))
         event = Event(Forward(1.0), threshold)
-        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{nominal:g}"
-        tilt, facts = trained(name, tilt, model, grid, event, given, jax.random.fold_in(key, index))
+        event_key = jax.random.fold_in(key, index)
+        if options["driver"] is Driver.GUIDED:
+            # A guide aims at its event from the start, so that none starts from another one.
+            tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
+        elif tilt is None:
+            tilt = make_tilt(model, key=key, **options)
+        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{nominal:.0e}"
+        tilt, facts = trained(name, tilt, model, grid, event, given, event_key)
         proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
             {
@@ -218,6 +231,36 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "pool": given.pool,
         "rounds": given.rounds,
         "events": events,
+        "machine": describe(),
+    }
+
+
+def cost(given: argparse.Namespace) -> Record:
+    """Return seconds of a batch, plain and under each kind of tilt, taken in turns."""
+    grid = TimeGrid.uniform(1.0, given.grid)
+    key = jax.random.key(0)
+    model = SLiSDE(32, 8, 3, initial_value=INITIAL_VALUE, rho=0.0, key=key)
+    event = Event(Forward(1.0), 1.0)
+    tilts: dict[str, tuple[AbstractTilt, ...]] = {
+        "plain": (),
+        **{
+            kind.value: (make_tilt(model, driver=kind, key=key),)
+            for kind in (Driver.LAST, Driver.ALL)
+        },
+        "guided": (make_guided(model, grid, event),),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in tilts}
+    for turn in range(1 + TIMED):
+        for name, each in tilts.items():
+            start = time.perf_counter()
+            shares = draw(each, 0.0 if each else 1.0, model, grid, event, jax.random.key(turn))
+            jax.block_until_ready(shares)
+            if turn:  # the first one compiles
+                seconds[name].append(time.perf_counter() - start)
+    return {
+        "grid": given.grid,
+        "paths": BATCH,
+        "seconds": {name: float(np.median(times)) for name, times in seconds.items()},
         "machine": describe(),
     }
 
@@ -250,9 +293,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     size = f"N={given.grid} pool={given.pool} reference={given.reference}"
-    run_missing(
-        given.results, {f"{cell} {size}": partial(run, cell, given) for cell in given.cells}
-    )
+    cells = {
+        f"{cell} {size}": partial(cost, given) if cell == "cost" else partial(run, cell, given)
+        for cell in given.cells
+    }
+    run_missing(given.results, cells)
 
 
 if __name__ == "__main__":

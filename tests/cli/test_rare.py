@@ -36,7 +36,7 @@ def test_a_tilted_answer_is_shown_beside_the_plain_one(slisde, run):
 def test_a_person_reads_the_verdict(slisde, run):
     out = slisde("rare", str(run), "--event", "terminal > 0.01", "--paths", "256").out
     assert out.startswith("probability  1 ± 0")
-    assert "verdict      certain: all of 333 plain paths are in the event" in out
+    assert "verdict      certain: all of 512 plain paths are in the event" in out
 
 
 @pytest.mark.parametrize(

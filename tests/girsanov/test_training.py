@@ -16,7 +16,7 @@ from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import Wall, snis_variance, target_weights
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt, sample_tilted
+from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import TiltSettings, reachable_level, train_tilt
 from slisde.model.stack import Readout, SLiSDE
 from tests.girsanov.tilts import Gaussian, random_tilt, small_grid, small_model
@@ -93,7 +93,7 @@ def test_the_variance_objective_is_the_variance_and_falls_along_its_gradient():
     tilt = random_tilt(model, 0.1, driver=Driver.ALL)
     pace = tilt.pace(grid)
     noise = draw_noise(model, grid, 2000, key=jax.random.key(4))
-    batch = eqx.filter_jit(sample_tilted)(tilt, model, grid, noise)
+    batch = eqx.filter_jit(tilt.draw)(model, grid, noise)
     values = (drawn(batch.sample)[:, -1] > 0.5).astype(jnp.float32)
 
     @eqx.filter_jit

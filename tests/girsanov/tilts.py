@@ -6,8 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from slisde.flow.grid import TimeGrid
+from slisde.functionals.terminal import Forward
 from slisde.girsanov.controller import Controller
+from slisde.girsanov.event import Event
+from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.initial import InitialTilt
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.noise import Noise, drivers_of
 from slisde.girsanov.tilt import Driver, Tilt, make_tilt
 from slisde.model.coefficients import NoiseType
@@ -21,6 +25,8 @@ VARIANTS = {
     "all": {"driver": Driver.ALL},
     "all, covariance": {"driver": Driver.ALL, "covariance": True},
 }
+GUIDED = {"driver": Driver.GUIDED}
+EVENT = Event(Forward(1.0), 1.5)
 
 
 def small_model(layers: int = 2, rho: float | None = 0.5, **options) -> SLiSDE:
@@ -39,10 +45,35 @@ def small_grid(steps: int = 7) -> TimeGrid:
     return random_grid(np.random.default_rng(8), steps)
 
 
-def random_tilt(model: SLiSDE, scale: float = 0.2, control_steps: int = 4, **options) -> Tilt:
-    """Return a tilt away from the identity in every weight."""
-    tilt = make_tilt(model, states=3, control_steps=control_steps, key=jax.random.key(1), **options)
-    return perturbed(np.random.default_rng(2), tilt, scale)
+def untrained_tilt(
+    model: SLiSDE, grid: TimeGrid, control_steps: int = 4, **options
+) -> AbstractTilt:
+    """Return a tilt of any kind that is the reference law still."""
+    if options["driver"] is Driver.GUIDED:
+        return make_guided(model, grid, EVENT, control_steps=control_steps)
+    return make_tilt(model, states=3, control_steps=control_steps, key=jax.random.key(1), **options)
+
+
+def random_tilt(
+    model: SLiSDE,
+    scale: float = 0.2,
+    control_steps: int = 4,
+    grid: TimeGrid | None = None,
+    **options,
+) -> AbstractTilt:
+    """Return a tilt away from the identity in every weight that is trained or fitted."""
+    grid = small_grid() if grid is None else grid
+    tilt = untrained_tilt(model, grid, control_steps, **options)
+    moved = perturbed(np.random.default_rng(2), tilt, scale)
+    if not isinstance(tilt, GuidedTilt):
+        return moved
+    # Variances stay positive.
+    guide = tilt.steering.guide
+    return eqx.tree_at(
+        lambda t: (t.steering.guide.usual, t.steering.guide.local),
+        moved,
+        (2.0 * guide.usual, guide.local + 0.3),
+    )
 
 
 def random_noise(model: SLiSDE, grid: TimeGrid, paths: int, channels: int | None = None) -> Noise:
@@ -93,4 +124,4 @@ class Gaussian:
         controller = Controller(
             NOISE, LATENT, knots=tuple(k / steps for k in range(steps)), key=jax.random.key(0)
         )
-        return Tilt(InitialTilt(LATENT), controller, None, steps)
+        return Tilt(InitialTilt(LATENT), steps, controller, None)

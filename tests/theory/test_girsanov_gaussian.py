@@ -17,7 +17,6 @@ from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import cross_entropy, target_weights
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import sample_tilted
 from tests.builders import relative_error
 from tests.girsanov.tilts import Gaussian
 
@@ -101,8 +100,8 @@ def test_a_tilt_that_goes_one_way_into_a_two_sided_event_is_noticed(gaussian, ke
 def test_a_weakened_tilt_is_a_part_of_it(gaussian, strength, key):
     tilt = gaussian.best_tilt(3.0).weakened(strength)
     noise = draw_noise(gaussian.model, gaussian.grid, 100, key=key)
-    batch = sample_tilted(tilt, gaussian.model, gaussian.grid, noise)
-    whole = sample_tilted(gaussian.best_tilt(3.0), gaussian.model, gaussian.grid, noise)
+    batch = tilt.draw(gaussian.model, gaussian.grid, noise)
+    whole = gaussian.best_tilt(3.0).draw(gaussian.model, gaussian.grid, noise)
     moved = batch.path.prefix - batch.noise.prefix
     assert relative_error(moved, strength * (whole.path.prefix - whole.noise.prefix)) <= 1e-10
     # KL of a shift is half its square.
@@ -114,7 +113,7 @@ def test_the_cross_entropy_is_least_at_the_conditional_mean(gaussian, key):
     threshold = gaussian.mean + gaussian.deviation
     identity = gaussian.free_tilt()
     noise = draw_noise(gaussian.model, gaussian.grid, PATHS, key=key)
-    batch = sample_tilted(identity, gaussian.model, gaussian.grid, noise)
+    batch = identity.draw(gaussian.model, gaussian.grid, noise)
     inside = Event(Forward(1.0), threshold).values(batch.sample, jnp.asarray(gaussian.grid.times))
     target = target_weights(inside, batch.log_ratio)
     means = (batch.path.initial @ target, batch.path.prefix @ target * gaussian.grid.steps**0.5)

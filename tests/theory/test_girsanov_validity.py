@@ -13,9 +13,10 @@ from slisde.girsanov.log_ratio import divergence, log_ratio_score
 from slisde.girsanov.noise import draw_noise, drivers_of
 from slisde.girsanov.pace import features_of
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, make_tilt, sample_tilted
+from slisde.girsanov.tilt import Driver, make_tilt
 from tests.builders import perturbed, relative_error
 from tests.girsanov.tilts import (
+    GUIDED,
     LATENT,
     VARIANTS,
     mixing_model,
@@ -23,6 +24,7 @@ from tests.girsanov.tilts import (
     random_tilt,
     small_grid,
     small_model,
+    untrained_tilt,
 )
 
 PATHS = 4000
@@ -34,13 +36,16 @@ CASES = {
     "three layers": (partial(small_model, layers=3), VARIANTS["all"]),
     "mixing": (mixing_model, VARIANTS["all"]),
     "mixing and innovation": (partial(mixing_model, 0.5), VARIANTS["all"]),
+    "guided": (small_model, GUIDED),
+    "guided, one layer and driver": (partial(small_model, layers=1, rho=None), GUIDED),
+    "guided, three layers": (partial(small_model, layers=3), GUIDED),
+    "guided, mixing": (mixing_model, GUIDED),
+    "guided, mixing and innovation": (partial(mixing_model, 0.5), GUIDED),
 }
 """Models are built by the tests, which are in float64."""
 
 draw = eqx.filter_jit(
-    lambda tilt, model, key: sample_tilted(
-        tilt, model, GRID, draw_noise(model, GRID, PATHS, key=key)
-    )
+    lambda tilt, model, key: tilt.draw(model, GRID, draw_noise(model, GRID, PATHS, key=key))
 )
 plain = eqx.filter_jit(lambda model, key: model(GRID, PATHS, key=key))
 
@@ -103,9 +108,9 @@ def test_the_reference_law_is_covered_by_a_defensive_mixture(case, key):
 def test_an_untrained_tilt_is_the_reference_law_itself(name, key):
     build, options = CASES[name]
     model = build()
-    tilt = make_tilt(model, key=key, **options)
+    tilt = untrained_tilt(model, GRID, **options)
     noise = draw_noise(model, GRID, 5, key=key)
-    batch = sample_tilted(tilt, model, GRID, noise)
+    batch = tilt.draw(model, GRID, noise)
     assert np.all(np.asarray(batch.log_ratio) == 0.0)
     assert float(divergence(tilt, tilt.pace(GRID), batch.noise)) == 0.0
     same = model.observe(GRID, model.drivers(GRID, 5, key=key))
@@ -117,7 +122,7 @@ def test_prefix_layers_are_the_same_to_the_bit_given_the_same_start():
     tilt = random_tilt(model, 0.5, driver=Driver.LAST, control_steps=GRID.steps)
     tilt = eqx.tree_at(lambda t: t.initial.shift, tilt, jnp.zeros(LATENT))
     noise = random_noise(model, GRID, 4)
-    batch = sample_tilted(tilt, model, GRID, noise)
+    batch = tilt.draw(model, GRID, noise)
     *prefix, _ = model.layer_paths(GRID, drivers_of(model, noise))
     assert np.array_equal(batch.path.initial, noise.initial)
     assert np.array_equal(batch.path.prefix, noise.prefix)

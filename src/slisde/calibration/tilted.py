@@ -19,6 +19,7 @@ from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import drawn
 from slisde.functionals.base import Smoothing
 from slisde.functionals.problem import Problem
+from slisde.girsanov.law import TiltedBatch
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import (
     Wall,
@@ -27,7 +28,7 @@ from slisde.girsanov.objective import (
     snis_variance,
     target_weights,
 )
-from slisde.girsanov.tilt import Tilt, TiltedBatch, check_tiltable, make_tilt, sample_tilted
+from slisde.girsanov.tilt import Tilt, check_tiltable, make_tilt
 from slisde.girsanov.weights import effective_size
 from slisde.model.interface import AbstractPathModel
 from slisde.model.stack import SLiSDE
@@ -110,7 +111,7 @@ class TiltedTargets:
         for number, (tilt, members, evaluator) in enumerate(groups):
             noise_key = jax.random.fold_in(key, STREAM + number)
             noise = draw_noise(model, self.grid, self.settings.paths, key=noise_key)
-            batch = sample_tilted(jax.lax.stop_gradient(tilt), model, self.grid, noise)
+            batch = jax.lax.stop_gradient(tilt).draw(model, self.grid, noise)
             sample = batch.sample if self.conditional else drawn(batch.sample)
             values = evaluator(sample, jnp.asarray(self.grid.times))
             log_weights = jax.lax.stop_gradient(-batch.log_ratio)

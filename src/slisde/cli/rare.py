@@ -1,5 +1,6 @@
 """`slisde rare`: probabilities of rare events under a fitted model."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from slisde.girsanov.diagnosis import Diagnosis
 
 
+class TiltName(StrEnum):
+    """What a tilt is made of; as `slisde.girsanov.tilt.Driver`, which is slow to import."""
+
+    GUIDED = "guided"
+    ALL = "all"
+    LAST = "last"
+
+
 def rare(
     run: Run,
     event: Annotated[
@@ -22,9 +31,10 @@ def rare(
         ),
     ],
     paths: Annotated[int, typer.Option(help="Fresh paths of the estimate.", min=2)] = 16_384,
-    last_layer: Annotated[
-        bool, typer.Option("--last-layer", help="Tilt the last layer's innovation only.")
-    ] = False,
+    tilt: Annotated[
+        TiltName | None,
+        typer.Option(help="Feedback from all states, or all noise or the last layer's alike."),
+    ] = None,
     covariance: Annotated[
         bool, typer.Option("--covariance", help="Tilt the scales of the initial state, too.")
     ] = False,
@@ -52,7 +62,7 @@ def rare(
             fitted,
             event,
             paths,
-            driver=Driver.LAST if last_layer else Driver.ALL,
+            driver=None if tilt is None else Driver(tilt.value),
             covariance=covariance,
             retrain=retrain,
             seed=seed,

@@ -12,7 +12,7 @@ from jaxtyping import PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.experiments.job import FittedRun
-from slisde.experiments.rare_event import decided_at, read_event
+from slisde.experiments.rare_event import read_event
 from slisde.experiments.rare_store import TiltStore
 from slisde.experiments.rare_verdict import (
     Verdict,
@@ -26,11 +26,15 @@ from slisde.flow.grid import TimeGrid
 from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import GuidedTilt, make_guided
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.proposal import Proposal, sample_proposal
-from slisde.girsanov.tilt import Driver, Tilt, check_tiltable, make_tilt, sample_tilted
+from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import Round, TiltSettings, TrainedTilt, train_tilt
+from slisde.girsanov.walk import check_walkable
 from slisde.model.stack import SLiSDE
 
 STREAM = 2**32 - 6
@@ -38,8 +42,8 @@ STREAM = 2**32 - 6
 BATCH = 2048
 REFERENCE = 0.1
 """Share of the paths that the reference law draws: weights are at most its inverse."""
-COST = 1.3
-"""Plain paths that are drawn for each tilted one, the bound of what a tilted path costs."""
+COST = {Driver.LAST: 1.3, Driver.ALL: 1.3, Driver.GUIDED: 2.0}
+"""Plain paths that are drawn for each tilted one, bounds of what a tilted path costs."""
 RARE = 0.1
 """Share of plain paths in the event from which on a tilt is not worth its training."""
 QUANTILE = 1.96
@@ -96,7 +100,7 @@ def rare_event(
         fitted: the run.
         text: the event, as `read_event` takes it.
         paths: fresh paths of the estimate.
-        driver: which noise is tilted, all of it by default.
+        driver: which noise is tilted and how; by default `best_driver`.
         covariance: whether the initial state's scales are tilted, too.
         settings: how the tilt is trained.
         retrain: train even where the run has a tilt for this event.
@@ -110,12 +114,12 @@ def rare_event(
     asked = _Asked(text, event, model, grid)
     report = (lambda _: None) if report is None else report
     settings = TiltSettings() if settings is None else settings
-    driver = Driver.ALL if driver is None else driver
+    driver = best_driver(model, event) if driver is None else driver
     key = jax.random.fold_in(fitted.keys.metrics, STREAM) if seed is None else jax.random.key(seed)
     plain_key, training_key, weights_key, key = jax.random.split(key, 4)
 
     report("plain Monte Carlo")
-    plain = _sampled(asked, Proposal((), 1.0), math.ceil(COST * paths), plain_key)
+    plain = _sampled(asked, Proposal((), 1.0), math.ceil(COST[driver] * paths), plain_key)
     known = _without_tilt(event, plain.diagnosis)
     if known is not None:
         return _untilted(asked, plain.diagnosis, known)
@@ -158,15 +162,26 @@ class _Drawn:
     coverage: float
 
 
-def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> Tilt:
+def best_driver(model: SLiSDE, event: Event) -> Driver:
+    """Return `guided` where the model and the event allow it, else `all`."""
+    try:
+        check_walkable(model)
+    except ArgumentError:
+        return Driver.ALL
+    return Driver.ALL if event.watched is None else Driver.GUIDED
+
+
+def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> AbstractTilt:
+    if driver is Driver.GUIDED:
+        return make_guided(asked.model, asked.grid, asked.event, covariance=covariance)
     horizon = float(asked.grid.times[-1])
-    until = min(1.0, decided_at(asked.event, horizon))
+    until = min(1.0, asked.event.maturity / horizon)
     return make_tilt(asked.model, driver=driver, covariance=covariance, until=until, key=key)
 
 
 def _trained(
     asked: _Asked,
-    tilt: Tilt,
+    tilt: AbstractTilt,
     settings: TiltSettings,
     report: Callable[[str], None],
     key: PRNGKeyArray,
@@ -174,6 +189,10 @@ def _trained(
     def told(seen: Round) -> None:
         report(f"training, probability {seen.probability:.1e}, {seen.share:.0%} of paths reach it")
 
+    if isinstance(tilt, GuidedTilt):
+        report("fitting what is expected of plain paths")
+        fit_key, key = jax.random.split(key)
+        tilt = fit_guide(tilt, asked.model, asked.grid, asked.event, key=fit_key)
     return train_tilt(tilt, asked.model, asked.grid, asked.event, settings, report=told, key=key)
 
 
@@ -261,7 +280,7 @@ def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -
 
 @eqx.filter_jit
 def _batch(
-    tilts: tuple[Tilt, ...],
+    tilts: tuple[AbstractTilt, ...],
     reference: float,
     model: SLiSDE,
     grid: TimeGrid,
@@ -276,6 +295,6 @@ def _batch(
 
 
 @eqx.filter_jit
-def _divergence(tilt: Tilt, model: SLiSDE, grid: TimeGrid, key: PRNGKeyArray):
+def _divergence(tilt: AbstractTilt, model: SLiSDE, grid: TimeGrid, key: PRNGKeyArray):
     noise = draw_noise(model, grid, BATCH, key=key)
-    return divergence(tilt, tilt.pace(grid), sample_tilted(tilt, model, grid, noise).noise)
+    return divergence(tilt, tilt.pace(grid), tilt.draw(model, grid, noise).noise)

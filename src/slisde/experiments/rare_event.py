@@ -51,12 +51,6 @@ def read_event(text: str, horizon: float) -> Event:
     return Event(watched, _number("threshold", match["threshold"]), above=">" in match["side"])
 
 
-def decided_at(event: Event, horizon: float) -> float:
-    """Return the share of the horizon at which the event is decided."""
-    functional = event.payoff if event.watched is None else event.watched
-    return 1.0 if functional is None else float(functional.maturity) / horizon
-
-
 def _payoff(payoff: AbstractFunctional, horizon: float) -> Event:
     check_maturity(payoff, horizon)
     maturity = payoff.maturity

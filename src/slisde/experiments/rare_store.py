@@ -7,7 +7,7 @@ from typing import Any
 from slisde.calibration.arrays import fill, read_stored, save_tree
 from slisde.calibration.run import RunDirectory
 from slisde.files import reading, writing
-from slisde.girsanov.tilt import Tilt
+from slisde.girsanov.law import AbstractTilt
 
 KIND = "tilt"
 
@@ -29,14 +29,14 @@ class TiltStore:
         name = hashlib.sha256(repr(sorted(self._facts.items())).encode()).hexdigest()[:16]
         self.stem: Path = run.root / "tilts" / name
 
-    def read(self, template: Tilt) -> tuple[Tilt, dict[str, Any]] | None:
+    def read(self, template: AbstractTilt) -> tuple[AbstractTilt, dict[str, Any]] | None:
         """Return the tilt and what is known of it, None where it was not trained yet."""
         if not self.stem.with_suffix(".json").exists():
             return None
         stored = read_stored(self.stem, kind=KIND)
         return fill(template, stored, self.stem), stored.facts
 
-    def save(self, tilt: Tilt, facts: dict[str, Any]) -> None:
+    def save(self, tilt: AbstractTilt, facts: dict[str, Any]) -> None:
         """Write a trained tilt."""
         with writing(self.stem.parent):
             self.stem.parent.mkdir(exist_ok=True)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from slisde.errors import ArgumentError
 from slisde.flow.mixture import Sample, drawn
 from slisde.functionals.base import AbstractFunctional
 from slisde.functionals.path import PathView
@@ -36,12 +37,26 @@ class Event(eqx.Module):
         self.watched, self.above, self.payoff = watched, above, payoff
         self.threshold = jnp.asarray(threshold, float)
 
+    @property
+    def maturity(self) -> float:
+        """When the event is decided."""
+        functional = self.payoff if self.watched is None else self.watched
+        if functional is None:
+            raise ArgumentError("event", None, "must watch or pay something", "it is none else")
+        return float(functional.maturity)
+
     def excess(self, sample: Sample, times: Float[Array, " node"]) -> Float[Array, " path"]:
         """Return how far each path is inside the event, negative outside."""
         if self.watched is None:
             return jnp.where(self.values(sample, times) != 0.0, 0.0, -1.0)
-        distance = _on_paths(self.watched, sample, times) - self.threshold
+        distance = self.outcome(sample, times) - self.threshold
         return distance if self.above else -distance
+
+    def outcome(self, sample: Sample, times: Float[Array, " node"]) -> Float[Array, " path"]:
+        """Return X of each path."""
+        if self.watched is None:
+            raise ArgumentError("watched", None, "must be given", "nothing is watched here")
+        return _on_paths(self.watched, sample, times)
 
     def values(self, sample: Sample, times: Float[Array, " node"]) -> Float[Array, " path"]:
         """Return G of each path."""

@@ -7,9 +7,9 @@ from jaxtyping import Array, Float
 
 from slisde.errors import ArgumentError
 from slisde.girsanov.initial import PerPath
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence, log_ratio_score
 from slisde.girsanov.pace import Pace, Trace
-from slisde.girsanov.tilt import Tilt
 
 
 class Wall(eqx.Module):
@@ -34,7 +34,7 @@ class Wall(eqx.Module):
         return self.weight * kl + jnp.maximum(kl - self.height, 0.0) ** 2
 
 
-def cross_entropy(tilt: Tilt, pace: Pace, seen: Trace, target: PerPath) -> Float[Array, ""]:
+def cross_entropy(tilt: AbstractTilt, pace: Pace, seen: Trace, target: PerPath) -> Float[Array, ""]:
     """Return −Σ w̄* log dQ/dP, which is KL(Q* ‖ Q) but for a constant.
 
     Args:
@@ -66,7 +66,7 @@ def target_weights(magnitude: PerPath, log_ratio: PerPath, *, clip: float | None
 
 
 def snis_variance(
-    tilt: Tilt, pace: Pace, seen: Trace, values: PerPath, log_ratio: PerPath
+    tilt: AbstractTilt, pace: Pace, seen: Trace, values: PerPath, log_ratio: PerPath
 ) -> Float[Array, ""]:
     """Return the asymptotic variance of the self-normalised estimate, its derivative at fixed paths.
 
@@ -88,7 +88,7 @@ def snis_variance(
 
 
 def penalty(
-    tilt: Tilt, pace: Pace, drawn: Trace, wall: Wall
+    tilt: AbstractTilt, pace: Pace, drawn: Trace, wall: Wall
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the wall's penalty and the divergence itself, over noise as drawn."""
     kl = divergence(tilt, pace, drawn)

@@ -21,7 +21,8 @@ FEATURE_EPSILON = 1e-6
 
 Gathered: TypeAlias = Float[Array, "control_step channel path"]
 """Increments over control steps, or the control in each of them."""
-Features: TypeAlias = Float[Array, "control_step latent path"]
+Features: TypeAlias = Float[Array, "control_step feature path"]
+"""What controls read where their steps begin."""
 ControlSteps: TypeAlias = Float[Array, " control_step"]
 
 
@@ -72,7 +73,7 @@ class Trace(eqx.Module):
         initial: z_0, or ξ of drawn noise.
         prefix: increments of the prefix driver over control steps.
         own: those of the own channels.
-        features: the normalised prefix path where control steps begin, where a control reads it.
+        features: what controls read where their steps begin, as the normalised prefix path.
     """
 
     initial: LatentState

@@ -22,10 +22,10 @@ from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample
 from slisde.girsanov.initial import PerPath
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import log_ratio_score
-from slisde.girsanov.noise import draw_noise
-from slisde.girsanov.pace import Pace, Trace, features_of, trace
-from slisde.girsanov.tilt import Tilt, sample_path, sample_tilted
+from slisde.girsanov.noise import draw_noise, drivers_of
+from slisde.girsanov.pace import Trace
 from slisde.model.stack import SLiSDE
 
 STRENGTHS = (0.5, 0.75, 1.0)
@@ -41,7 +41,7 @@ class Proposal:
         reference: share of paths drawn under the reference law.
     """
 
-    tilts: tuple[Tilt, ...]
+    tilts: tuple[AbstractTilt, ...]
     reference: float = 0.0
 
     def __post_init__(self):
@@ -51,14 +51,14 @@ class Proposal:
             raise ArgumentError(
                 "reference", self.reference, "must be 1 without tilts", "no other law is there"
             )
-        kinds = {(tilt.control_steps, tilt.reads_prefix) for tilt in self.tilts}
+        kinds = {tilt.sight for tilt in self.tilts}
         if len(kinds) > 1:
             raise ArgumentError(
-                "tilts", sorted(kinds), "must be of one kind", "each is evaluated on all paths"
+                "tilts", kinds, "must be of one kind", "each is evaluated on all paths"
             )
 
     @classmethod
-    def ladder(cls, tilt: Tilt, reference: float) -> "Proposal":
+    def ladder(cls, tilt: AbstractTilt, reference: float) -> "Proposal":
         """Return the mixture of a tilt with its weaker versions and a share of the reference law."""
         return cls(tuple(tilt.weakened(strength) for strength in STRENGTHS), reference)
 
@@ -90,23 +90,21 @@ def sample_proposal(
 ) -> WeightedBatch:
     """Return `paths` weighted paths, in exact shares."""
     counts = proposal.counts(paths)
-    first = proposal.tilts[0] if proposal.tilts else None
-    pace = Pace(grid, grid.steps if first is None else first.control_steps)
-    reads = first is not None and first.reads_prefix
     samples, ratios, origins = [], [], []
     for law, count in enumerate(counts):
         if count == 0:
             continue
         noise = draw_noise(model, grid, count, key=jax.random.fold_in(key, law))
-        if law == 0:
-            prefix = model.prefix_path(grid, noise.initial, noise.prefix) if reads else None
-            samples.append(sample_path(model, grid, noise, prefix))
-            seen = trace(pace, noise, None if prefix is None else features_of(pace, prefix))
+        if not proposal.tilts:
+            sample, known = model.sample(grid, drivers_of(model, noise)), jnp.zeros((1, count))
+        elif law == 0:
+            sample, seen = proposal.tilts[0].watch(model, grid, noise)
+            known = _all_ratios(proposal.tilts, grid, seen)
         else:
-            batch = sample_tilted(proposal.tilts[law - 1], model, grid, noise)
-            samples.append(batch.sample)
-            seen = batch.path
-        ratios.append(_all_ratios(proposal.tilts, pace, seen))
+            batch = proposal.tilts[law - 1].draw(model, grid, noise)
+            sample, known = batch.sample, _all_ratios(proposal.tilts, grid, batch.path)
+        samples.append(sample)
+        ratios.append(known)
         origins.append(np.full(count, law))
     log_shares = jnp.log(jnp.asarray(counts) / paths)
     log_ratios = jnp.concatenate(ratios, axis=1)
@@ -124,7 +122,9 @@ def balance_log_weights(
     return -jax.nn.logsumexp(log_ratios + log_shares[:, None], axis=0)
 
 
-def _all_ratios(tilts: Sequence[Tilt], pace: Pace, seen: Trace) -> Float[Array, "law path"]:
+def _all_ratios(
+    tilts: Sequence[AbstractTilt], grid: TimeGrid, seen: Trace
+) -> Float[Array, "law path"]:
     """Return log dQ_j/dP of paths under every law, the reference law first."""
     plain = jnp.zeros(seen.initial.shape[-1], seen.initial.dtype)
-    return jnp.stack([plain, *(log_ratio_score(tilt, pace, seen) for tilt in tilts)])
+    return jnp.stack([plain, *(log_ratio_score(tilt, tilt.pace(grid), seen) for tilt in tilts)])

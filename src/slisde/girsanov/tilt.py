@@ -1,20 +1,20 @@
-"""The tilted law and its draws (paper: eq:eps-tilt, thm:girsanov-validity)."""
+"""Tilts by state-space controllers: the paper's, and one of all noise (paper: eq:eps-tilt)."""
 
 from enum import StrEnum
 from functools import partial
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample
 from slisde.girsanov.controller import Controller
-from slisde.girsanov.initial import InitialTilt, PerPath
+from slisde.girsanov.initial import InitialTilt
+from slisde.girsanov.law import AbstractTilt, Part, TiltedBatch, control_energy, work
 from slisde.girsanov.noise import Noise, drivers_of, own_channels
-from slisde.girsanov.pace import ControlSteps, Gathered, Pace, Trace, features_of, trace
+from slisde.girsanov.pace import Pace, Trace, features_of, trace
 from slisde.model.gate import Gate
 from slisde.model.interface import AbstractPathModel
 from slisde.model.readout import LinearReadout
@@ -29,57 +29,81 @@ before it was seen to matter most."""
 
 
 class Driver(StrEnum):
-    """Which noise is tilted beside the initial state."""
+    """Which noise is tilted beside the initial state.
+
+    `guided` tilts all of it by feedback from the states, the others by controllers of their own.
+    """
 
     LAST = "last"
     ALL = "all"
+    GUIDED = "guided"
 
 
-class Tilt(eqx.Module):
-    """An equivalent law of the noise: of the initial state, and of the increments by controls.
+class Tilt(AbstractTilt):
+    """A tilt by controls that are recurrences of their own.
 
     A control of the prefix driver does not see the prefix path, only one of the own channels does. So
     every recurrence stays affine given what was drawn.
     """
 
     initial: InitialTilt
+    control_steps: int = eqx.field(static=True)
     prefix: Controller | None
     own: Controller | None
-    control_steps: int = eqx.field(static=True)
-
-    def pace(self, grid: TimeGrid) -> Pace:
-        """Return the control steps on a grid."""
-        return Pace(grid, self.control_steps)
 
     def weakened(self, strength: float) -> "Tilt":
-        """Return the law between the reference one, of strength 0, and this one, of strength 1."""
         return Tilt(
             self.initial.weakened(strength),
+            self.control_steps,
             None if self.prefix is None else self.prefix.weakened(strength),
             None if self.own is None else self.own.weakened(strength),
-            self.control_steps,
         )
+
+    @property
+    def sight(self) -> tuple[int, bool]:
+        return self.control_steps, self.reads_prefix
 
     @property
     def reads_prefix(self) -> bool:
         """Whether the prefix path is needed before the last layer can be driven."""
         return self.own is not None and self.own.prefix is not None
 
+    def draw(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> TiltedBatch:
+        # Each layer is evaluated once; the weights of the model get no gradient through the log-ratio.
+        pace = self.pace(grid)
+        drawn = trace(pace, noise, None)
+        initial = self.initial.push(noise.initial)
+        log_ratio = self.initial.log_ratio(initial)
+        prefix, own, before = noise.prefix, noise.own, None
+        if self.prefix is not None:
+            u = self.prefix.of_drawn(pace, drawn.prefix, None)
+            log_ratio = log_ratio + work(u, drawn.prefix) + control_energy(u, pace.dt)
+            prefix = _shifted(pace, prefix, u, grid.dt)
+        if self.reads_prefix:
+            before = model.prefix_path(grid, initial, prefix)
+            features = features_of(pace, jax.lax.stop_gradient(before))
+            drawn = eqx.tree_at(lambda t: t.features, drawn, features, is_leaf=lambda x: x is None)
+        if self.own is not None and own is not None and drawn.own is not None:
+            u = self.own.of_drawn(pace, drawn.own, drawn.features)
+            log_ratio = log_ratio + work(u, drawn.own) + control_energy(u, pace.dt)
+            own = _shifted(pace, own, u, grid.dt)
+        path = Noise(initial, prefix, own)
+        sample = _sample_path(model, grid, path, before)
+        return TiltedBatch(sample, drawn, trace(pace, path, drawn.features), log_ratio)
 
-class TiltedBatch(eqx.Module):
-    """A batch drawn under the tilted law.
+    def watch(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> tuple[Sample, Trace]:
+        pace = self.pace(grid)
+        prefix = model.prefix_path(grid, noise.initial, noise.prefix) if self.reads_prefix else None
+        features = None if prefix is None else features_of(pace, prefix)
+        return _sample_path(model, grid, noise, prefix), trace(pace, noise, features)
 
-    Attributes:
-        sample: the observed paths.
-        noise: what was drawn, standard under the tilted law.
-        path: what drives the model, standard under the reference law.
-        log_ratio: log dQ/dP of every path.
-    """
-
-    sample: Sample
-    noise: Trace
-    path: Trace
-    log_ratio: PerPath
+    def parts(self, seen: Trace) -> list[Part]:
+        parts: list[Part] = []
+        if self.prefix is not None:
+            parts.append(Part(self.prefix, seen.prefix, None))
+        if self.own is not None and seen.own is not None:
+            parts.append(Part(self.own, seen.own, seen.features))
+        return parts
 
 
 def make_tilt(
@@ -97,7 +121,7 @@ def make_tilt(
     Args:
         model: whose noise is tilted.
         driver: `last` tilts the last layer's innovation by the paper's controller, `all` every
-            channel by controls that vary in time.
+            channel by controls that vary in time; for `guided` there is `make_guided`.
         covariance: whether the scales of the initial state are learned, too.
         until: share of the horizon at which the event is decided.
         states: states of the controllers.
@@ -121,7 +145,7 @@ def make_tilt(
             from_prefix=gated,
             key=own_key,
         )
-        return Tilt(initial, None, controller, control_steps)
+        return Tilt(initial, control_steps, None, controller)
     shared = partial(
         Controller,
         latent=model.latent,
@@ -131,9 +155,9 @@ def make_tilt(
     )
     return Tilt(
         initial,
+        control_steps,
         shared(model.noise, key=prefix_key),
         shared(own, from_prefix=gated, key=own_key) if own else None,
-        control_steps,
     )
 
 
@@ -153,49 +177,12 @@ def check_tiltable(model: AbstractPathModel) -> SLiSDE:
     return model
 
 
-def sample_tilted(tilt: Tilt, model: SLiSDE, grid: TimeGrid, noise: Noise) -> TiltedBatch:
-    """Return the paths that the noise makes under the tilted law.
-
-    Each layer is evaluated once; the weights of the model get no gradient through the log-ratio.
-    """
-    pace = tilt.pace(grid)
-    drawn = trace(pace, noise, None)
-    initial = tilt.initial.push(noise.initial)
-    log_ratio = tilt.initial.log_ratio(initial)
-    prefix, own, before = noise.prefix, noise.own, None
-    if tilt.prefix is not None:
-        u = tilt.prefix.of_drawn(pace, drawn.prefix, None)
-        log_ratio = log_ratio + work(u, drawn.prefix) + control_energy(u, pace.dt)
-        prefix = _shifted(pace, prefix, u, grid.dt)
-    if tilt.reads_prefix:
-        before = model.prefix_path(grid, initial, prefix)
-        features = features_of(pace, jax.lax.stop_gradient(before))
-        drawn = eqx.tree_at(lambda t: t.features, drawn, features, is_leaf=lambda x: x is None)
-    if tilt.own is not None and own is not None and drawn.own is not None:
-        u = tilt.own.of_drawn(pace, drawn.own, drawn.features)
-        log_ratio = log_ratio + work(u, drawn.own) + control_energy(u, pace.dt)
-        own = _shifted(pace, own, u, grid.dt)
-    path = Noise(initial, prefix, own)
-    sample = sample_path(model, grid, path, before)
-    return TiltedBatch(sample, drawn, trace(pace, path, drawn.features), log_ratio)
-
-
-def sample_path(model: SLiSDE, grid: TimeGrid, path: Noise, prefix: LatentPaths | None) -> Sample:
+def _sample_path(model: SLiSDE, grid: TimeGrid, path: Noise, prefix: LatentPaths | None) -> Sample:
     """Return the observed paths of given noise, the layers before the last evaluated already or not."""
     drivers = drivers_of(model, path)
     if prefix is None:
         return model.sample(grid, drivers)
     return model.sample_last(grid, drivers, prefix)
-
-
-def control_energy(u: Gathered, dt: ControlSteps) -> PerPath:
-    """Return ½ Σ ‖u[k]‖² Δt[k]."""
-    return 0.5 * jnp.einsum("kcp,k->p", u**2, dt)
-
-
-def work(u: Gathered, noise: Gathered) -> PerPath:
-    """Return Σ u[k]·Δε[k]."""
-    return jnp.einsum("kcp,kcp->p", u, noise)
 
 
 def _shifted(

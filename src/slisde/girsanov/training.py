@@ -18,10 +18,10 @@ from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.girsanov.event import Event
 from slisde.girsanov.initial import PerPath
+from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import Wall, cross_entropy, penalty, target_weights
 from slisde.girsanov.pace import Trace
-from slisde.girsanov.tilt import Tilt, sample_tilted
 from slisde.model.stack import SLiSDE
 
 MARGIN = 2.0
@@ -140,14 +140,14 @@ class Round:
 class TrainedTilt:
     """A tilt and how it got there; `reached` is false where the event never was."""
 
-    tilt: Tilt
+    tilt: AbstractTilt
     reached: bool
     rounds: list[Round]
     paths: int
 
 
 def train_tilt(
-    tilt: Tilt,
+    tilt: AbstractTilt,
     model: SLiSDE,
     grid: TimeGrid,
     event: Event,
@@ -223,10 +223,10 @@ def reachable_level(
 
 @eqx.filter_jit
 def _draw(
-    tilt: Tilt, model: SLiSDE, grid: TimeGrid, event: Event, paths: int, key: PRNGKeyArray
+    tilt: AbstractTilt, model: SLiSDE, grid: TimeGrid, event: Event, paths: int, key: PRNGKeyArray
 ) -> tuple[Pool, Trace]:
     """Return a batch under the tilt, and what was drawn for it."""
-    batch = sample_tilted(tilt, model, grid, draw_noise(model, grid, paths, key=key))
+    batch = tilt.draw(model, grid, draw_noise(model, grid, paths, key=key))
     times = jnp.asarray(grid.times)
     excess = event.excess(batch.sample, times)
     magnitude = jnp.abs(event.values(batch.sample, times))
@@ -240,7 +240,7 @@ def _remember(pool: Pool, batch: Pool, slot: Int[Array, ""]) -> Pool:
 
 @eqx.filter_jit
 def _improve(
-    tilt: Tilt,
+    tilt: AbstractTilt,
     grid: TimeGrid,
     pool: Pool,
     noise: Trace,
@@ -249,7 +249,7 @@ def _improve(
     rate: Float[Array, ""],
     settings: TiltSettings,
     key: PRNGKeyArray,
-) -> tuple[Tilt, Float[Array, ""]]:
+) -> tuple[AbstractTilt, Float[Array, ""]]:
     """Return the tilt after some steps, and its divergence.
 
     Each step sees paths that are drawn from the pool by their target weights, so that all count alike.
@@ -283,7 +283,7 @@ def _take(seen: Trace, chosen: slice | Int[Array, " chosen"]) -> Trace:
     return jax.tree.map(lambda leaf: leaf[..., chosen], seen)
 
 
-def _averaged(average: Tilt | None, tilt: Tilt, count: int) -> Tilt:
+def _averaged(average: AbstractTilt | None, tilt: AbstractTilt, count: int) -> AbstractTilt:
     if average is None:
         return tilt
     return jax.tree.map(lambda mean, new: mean + (new - mean) / count, average, tilt)

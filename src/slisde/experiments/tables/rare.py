@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 from slisde.experiments.record import Record
-from slisde.experiments.tables.choice import matching
 from slisde.experiments.tables.table import NOT_RUN, Cell, Number, Table, over_seeds, published
 
 PROBABILITIES = (1e-2, 1e-3, 1e-4)
@@ -48,7 +47,11 @@ VARIANTS = {
     "all-covariance": "all noise, scales of the initial state",
     "all-defensive": "all noise, a tenth of plain paths",
     "all-ladder": "all noise, ladder",
+    "guided": "all noise, guided by the states",
 }
+DETAILED = ("paper", "guided")
+"""Variants of which more is shown."""
+COSTS = {"last": "the paper's tilt", "all": "a tilt of all noise", "guided": "a guided one"}
 
 
 def short(records: Sequence[Record]) -> Table:
@@ -65,7 +68,7 @@ def short(records: Sequence[Record]) -> Table:
     rows += [
         [f"{name}: {label}", *_across_diagnostic(records, variant, key, form)]
         for variant, name in VARIANTS.items()
-        if variant in ("paper", "all-ladder")
+        if variant in DETAILED
         for key, label, form in (
             ("mean_weight", "mean weight", ".3f"),
             ("hit_rate", "hit rate", ".0%"),
@@ -93,13 +96,13 @@ def full(records: Sequence[Record]) -> Table:
                     continue
                 row += [
                     _errors(records, variant, estimator, probability, budget)
-                    for variant in ("paper", "all-ladder")
+                    for variant in DETAILED
                 ]
             rows.append(row)
     heads = [
         f"n = {budget:,}, {whose}"
         for budget in BUDGETS
-        for whose in ("paper", "ours, the paper's tilt", "ours, ladder")
+        for whose in ("paper", "ours, the paper's tilt", "ours, guided")
     ]
     return Table(
         "Rare events of TOY: relative errors of all estimators and budgets",
@@ -157,19 +160,30 @@ def _errors(
 def _events(records: Sequence[Record], variant: str, probability: float) -> list[Record]:
     return [
         event
-        for record in matching(records, variant=variant)
+        for record in records
+        if record.get("variant") == variant
         for event in record["events"]
         if event["nominal"] == probability
     ]
 
 
 def _notes(records: Sequence[Record]) -> list[str]:
-    if not records:
+    studied = [record for record in records if "variant" in record]
+    if not studied:
         return ["No cell has been run yet."]
-    first = records[0]
-    return [
+    first = studied[0]
+    notes = [
         f"Ours: three-layer TOY models on {first['grid']} time steps with ρ = 0, fitted by 300 steps of 512 "
         f"paths; a seed is a model. Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
-        "that of its binomial law.",
+        "that of its binomial law. A guided tilt has a tenth of plain paths.",
     ]
+    return notes + [_cost(record["seconds"]) for record in records if "seconds" in record]
+
+
+def _cost(seconds: dict[str, float]) -> str:
+    ratios = [f"{name} {seconds[key] / seconds['plain']:.2f}" for key, name in COSTS.items()]
+    return (
+        f"Relative to a plain path, a path costs under {', under '.join(ratios)} times as much "
+        "(medians of batches that were timed in turns)."
+    )

@@ -1,0 +1,145 @@
+"""A control that follows what is to be expected: an approximate conditioning on the event.
+
+Conditioning a diffusion on an event of probability h given the present adds the drift σᵀ∇ log h to its
+noise. Here the watched quantity X is taken as normal given the present, with mean m and variance s²,
+
+    h = Φ̄(d),   d = (H − m) / s,   u = κ · (φ(d) / Φ̄(d)) · σᵀ(∇m + d ∇s) / s.
+
+m is linear in the states of all layers and in the observed value, and so is a part of s²; the rest of s²
+is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
+They change sign with the states that the noise multiplies, which no control that is the same for all
+paths can follow. m and s² are fitted to plain paths; κ and a factor of s are trained. Whatever they are,
+the weights are exact.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Int
+
+from slisde.girsanov.pace import Gathered, Pace
+
+KNOTS = 4
+"""Knots of κ and of the factor of s, even in time."""
+HALF = 0.5
+"""Weights are twice the logarithms of what they stand for: then plain steps of training are of
+about the size of natural ones."""
+WIDTH = 1.2
+"""The factor of s before training: paths in the event are wilder than plain ones."""
+
+LEAST = 0.25
+"""Bound of the linear part of s² from below, as a share of its mean."""
+
+Outlook = Float[Array, "control_step mean_variance_and_slopes path"]
+"""m and the linear part of s² where control steps begin, then the slopes of both by channel."""
+
+
+class Guide(eqx.Module):
+    """What is expected of X where each control step begins.
+
+    Args:
+        pace: the control steps.
+        features: the number of features.
+
+    Attributes:
+        slopes: of m and of the linear part of s² in the features.
+        levels: of both where the features are zero.
+        usual: means of s² and of ‖σᵀ∇m‖².
+        local: share of s² that is proportional to ‖σᵀ∇m‖².
+    """
+
+    slopes: Float[Array, "control_step 2 feature"]
+    levels: Float[Array, "control_step 2"]
+    usual: Float[Array, "control_step 2"]
+    local: Float[Array, " control_step"]
+
+    def __init__(self, pace: Pace, features: int):
+        steps = pace.dt.shape[0]
+        self.slopes = jnp.zeros((steps, 2, features))
+        self.levels = jnp.concatenate([jnp.zeros((steps, 1)), jnp.ones((steps, 1))], axis=1)
+        self.usual, self.local = jnp.ones((steps, 2)), jnp.zeros(steps)
+
+
+class Steering(eqx.Module):
+    """The control that a guide leads to; nothing is controlled before the guide is fitted.
+
+    Args:
+        guide: what is expected.
+        threshold: H, in the units of the guide.
+        above: whether the event is above it.
+
+    Attributes:
+        centre: the mean of X.
+    """
+
+    guide: Guide
+    threshold: Float[Array, ""]
+    centre: Float[Array, ""]
+    log_gain: Float[Array, " knot"]
+    log_width: Float[Array, " knot"]
+    above: bool = eqx.field(static=True)
+
+    def __init__(self, guide: Guide, threshold: float, *, above: bool):
+        self.guide, self.above = guide, above
+        self.threshold = jnp.asarray(threshold, float)
+        self.centre = jnp.zeros(())
+        self.log_gain = jnp.zeros(KNOTS)
+        self.log_width = jnp.full(KNOTS, jnp.log(WIDTH) / HALF)
+
+    def weakened(self, strength: float) -> "Steering":
+        """Return the control that aims at an easier event, at strength zero at the mean of X."""
+        threshold = self.centre + strength * (self.threshold - self.centre)
+        return eqx.tree_at(lambda steering: steering.threshold, self, threshold)
+
+    def __call__(self, pace: Pace, outlook: Outlook) -> Gathered:
+        """Return u of every control step."""
+        return self._control(*self._rows(pace), outlook)
+
+    def at(
+        self,
+        pace: Pace,
+        index: Int[Array, ""],
+        outlook: Float[Array, "mean_variance_and_slopes path"],
+    ) -> Float[Array, "channel path"]:
+        """Return u of one control step."""
+        usual, local, gain, width = (row[index][None] for row in self._rows(pace))
+        return self._control(usual, local, gain, width, outlook[None])[0]
+
+    def of_drawn(self, pace: Pace, noise: Gathered, features: Outlook | None) -> Gathered:
+        """Return u when Δε^Q is `noise`; all that matters of it is in the outlook."""
+        return jnp.zeros_like(noise) if features is None else self(pace, features)
+
+    along = of_drawn
+
+    def _rows(self, pace: Pace):
+        """Return all that depends on the time alone."""
+        guide = jax.lax.stop_gradient(self.guide)
+        places = jnp.linspace(0.0, 1.0, KNOTS, dtype=pace.since.dtype)
+        gain, width = (
+            jnp.exp(HALF * jnp.interp(pace.since, places, knots))
+            for knots in (self.log_gain, self.log_width)
+        )
+        return guide.usual, guide.local, gain, width
+
+    def _control(self, usual, local, gain, width, outlook):
+        sign = 1.0 if self.above else -1.0
+        channels = (outlook.shape[1] - 2) // 2
+        distance = sign * (jax.lax.stop_gradient(self.threshold) - outlook[:, 0])
+        slope, variance_slope = sign * outlook[:, 2 : 2 + channels], outlook[:, 2 + channels :]
+        least = LEAST * usual[:, :1]
+        linear = jnp.maximum(outlook[:, 1], least)
+        moving = (outlook[:, 1] > least)[:, None]
+        own = jnp.sum(slope**2, axis=1) * (usual[:, 0] / usual[:, 1])[:, None]
+        share = local[:, None]
+        spread = width[:, None] * jnp.sqrt((1.0 - share) * linear + share * own)
+        distance = (distance / spread)[:, None]
+        factor = 0.5 * ((1.0 - share) * width[:, None] ** 2 / spread)[:, None]
+        spread_slope = jnp.where(moving, factor * variance_slope, 0.0)
+        pull = hazard(distance) / spread[:, None]
+        return gain[:, None, None] * pull * (slope + distance * spread_slope)
+
+
+def hazard(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Return φ(x) / Φ̄(x)."""
+    return jnp.exp(norm.logpdf(x) - norm.logsf(x))

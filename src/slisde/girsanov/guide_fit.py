@@ -1,0 +1,174 @@
+"""What plain paths say of a watched quantity: the regressions behind a guide."""
+
+from typing import TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from slisde.flow.grid import TimeGrid
+from slisde.girsanov.event import Event
+from slisde.girsanov.guide import Outlook, hazard
+from slisde.girsanov.guided import GuidedTilt, scaled
+from slisde.girsanov.noise import draw_noise
+from slisde.girsanov.walk import walk
+from slisde.model.stack import SLiSDE
+
+PATHS, BATCH = 8192, 1024
+"""Plain paths that a guide is fitted to, and how many at a time."""
+RIDGE, VARIANCE_RIDGE = 1e-5, 1e-2
+"""Penalties of the regressions of X and of (X − m)², beside unit variances of the features."""
+MOST_LOCAL = 0.9
+"""Bound of the share of the variance that is proportional to the local one."""
+SMALLEST = 1e-30
+
+AllFeatures: TypeAlias = Float[np.ndarray, "control_step feature path"]
+Outcome: TypeAlias = Float[np.ndarray, " path"]
+
+
+def fit_guide(
+    tilt: GuidedTilt,
+    model: SLiSDE,
+    grid: TimeGrid,
+    event: Event,
+    *,
+    paths: int = PATHS,
+    key: PRNGKeyArray,
+) -> GuidedTilt:
+    """Return the tilt with its guide fitted to plain paths, and the initial state shifted by it.
+
+    Args:
+        tilt: from `make_guided`.
+        model: the fitted model.
+        grid: the time grid.
+        event: the rare event or payoff.
+        paths: plain paths to fit it to.
+        key: random key of these paths.
+    """
+    keys = [jax.random.fold_in(key, index) for index in range(-(-paths // BATCH))]
+    pace = tilt.pace(grid)
+    alive = np.asarray(pace.since) < event.maturity / float(grid.times[-1])
+    features, outcome, normals = _joined([_plain(model, grid, pace, event, each) for each in keys])
+    slopes, levels, squares = _backward(features, outcome, alive)
+    guide = eqx.tree_at(
+        lambda g: (g.slopes, g.levels),
+        tilt.steering.guide,
+        (_array(slopes), _array(levels)),
+    )
+    tilt = eqx.tree_at(lambda t: t.steering.guide, tilt, guide)
+    (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in keys])
+    usual, local = _variances(outlook, squares, alive)
+    shift = _initial_shift(normals, outcome, float(tilt.steering.threshold), above=event.above)
+    return eqx.tree_at(
+        lambda t: (
+            t.steering.guide.usual,
+            t.steering.guide.local,
+            t.steering.centre,
+            t.initial.shift,
+        ),
+        tilt,
+        tuple(_array(each) for each in (usual, local, outcome.mean(), shift)),
+    )
+
+
+def _backward(
+    features: AllFeatures, outcome: Outcome, alive: Bool[np.ndarray, " control_step"]
+) -> tuple[
+    Float[np.ndarray, "control_step 2 feature"],
+    Float[np.ndarray, "control_step 2"],
+    Float[np.ndarray, "control_step path"],
+]:
+    """Return slopes and levels of m and s², and (X − m)² of every path.
+
+    m of a step is fitted to m of the next one, and s² to s² of the next one and what m moved between
+    them: one step of noise is in the way then, and not all that is left. Slopes of X itself, far from
+    its time, were seen to be mostly noise, which the control would follow.
+    """
+    steps, width, _ = features.shape
+    slopes, levels = np.zeros((steps, 2, width)), np.zeros((steps, 2))
+    squares = np.ones((steps, outcome.size))
+    mean, variance = outcome, np.zeros_like(outcome)
+    for step in reversed(np.flatnonzero(alive)):
+        fit = _Regression(features[step])
+        before = mean
+        slopes[step, 0], levels[step, 0] = fit(before, RIDGE)
+        mean = slopes[step, 0] @ features[step] + levels[step, 0]
+        slopes[step, 1], levels[step, 1] = fit(variance + (before - mean) ** 2, VARIANCE_RIDGE)
+        variance = np.maximum(slopes[step, 1] @ features[step] + levels[step, 1], 0.0)
+        squares[step] = (outcome - mean) ** 2
+    return slopes, levels, squares
+
+
+class _Regression:
+    """Ridge regressions on the features of one control step."""
+
+    def __init__(self, features: Float[np.ndarray, "feature path"]):
+        self._means, scales = features.mean(axis=-1), features.std(axis=-1)
+        self._scales = np.where(scales > SMALLEST, scales, 1.0)
+        self._centred = (features - self._means[:, None]) / self._scales[:, None]
+        self._squares = self._centred @ self._centred.T / features.shape[-1]
+
+    def __call__(
+        self, outcome: Outcome, penalty: float
+    ) -> tuple[Float[np.ndarray, " feature"], float]:
+        """Return slopes and level."""
+        products = self._centred @ (outcome - outcome.mean()) / outcome.size
+        ridge = penalty * np.eye(len(products))
+        slopes = np.linalg.solve(self._squares + ridge, products) / self._scales
+        return slopes, float(outcome.mean() - slopes @ self._means)
+
+
+def _initial_shift(
+    normals: Float[np.ndarray, "latent path"], outcome: Outcome, threshold: float, *, above: bool
+) -> Float[np.ndarray, " latent"]:
+    """Return the mean of ξ given the event if ξ and the outcome were jointly normal."""
+    sign = 1.0 if above else -1.0
+    spread = max(float(outcome.std()), SMALLEST)
+    slopes = normals @ (outcome - outcome.mean()) / outcome.size / spread
+    distance = sign * (threshold - outcome.mean()) / spread
+    return sign * slopes * float(hazard(jnp.asarray(distance)))
+
+
+def _variances(
+    outlook: Float[np.ndarray, "control_step mean_variance_and_slopes path"],
+    squares: Float[np.ndarray, "control_step path"],
+    alive: Bool[np.ndarray, " control_step"],
+) -> tuple[Float[np.ndarray, "control_step 2"], Float[np.ndarray, " control_step"]]:
+    """Return the means of (X − m)² and of ‖σᵀ∇m‖², and the share of the former that goes with the latter."""
+    channels = (outlook.shape[1] - 2) // 2
+    local = np.sum(outlook[:, 2 : 2 + channels] ** 2, axis=1)
+    variance, usual = np.maximum(squares.mean(axis=1), SMALLEST), local.mean(axis=1)
+    scatter = local - usual[:, None]
+    slope = np.sum(scatter * squares, axis=1) / np.maximum(np.sum(scatter**2, axis=1), SMALLEST)
+    moved = alive & (usual > 0.0)
+    share = np.where(moved, np.clip(slope * usual / variance, 0.0, MOST_LOCAL), 0.0)
+    means = np.stack([np.where(alive, variance, 1.0), np.where(moved, usual, 1.0)], axis=1)
+    return means, share
+
+
+def _joined(parts: list[tuple[Array, ...]]) -> list[np.ndarray]:
+    """Return arrays of batches as arrays of all paths."""
+    return [
+        np.concatenate([np.asarray(each, np.float64) for each in same], axis=-1)
+        for same in zip(*parts, strict=True)
+    ]
+
+
+@eqx.filter_jit
+def _plain(model, grid, pace, event, key):
+    """Return the features at all control steps, the outcome and the initial normals of plain paths."""
+    noise = draw_noise(model, grid, BATCH, key=key)
+    walked = walk(model, grid, pace, noise, lambda _, place, __: (None, place.features()))
+    outcome = event.outcome(walked.sample, jnp.asarray(grid.times))
+    return walked.records, scaled(model, outcome), noise.initial
+
+
+@eqx.filter_jit
+def _outlook(tilt: GuidedTilt, model: SLiSDE, grid: TimeGrid, key: PRNGKeyArray) -> Outlook:
+    return tilt.outlook(model, grid, draw_noise(model, grid, BATCH, key=key)).records
+
+
+def _array(values: np.ndarray | np.float64) -> Array:
+    return jnp.asarray(values, float)

@@ -1,0 +1,127 @@
+"""A tilt by feedback from the states of all layers (see `slisde.girsanov.guide`)."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from slisde.errors import ArgumentError
+from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import Sample
+from slisde.girsanov.event import Event
+from slisde.girsanov.guide import Guide, Steering
+from slisde.girsanov.initial import InitialTilt
+from slisde.girsanov.law import AbstractTilt, Part, TiltedBatch, control_energy, work
+from slisde.girsanov.noise import Noise
+from slisde.girsanov.pace import Gathered, Pace, Trace, trace
+from slisde.girsanov.walk import Walked, check_walkable, walk
+from slisde.model.martingale import MartingaleReadout
+from slisde.model.stack import SLiSDE
+
+GUIDED_STEPS = 32
+"""How often the control changes, unless the grid has fewer steps: each change costs a step in plain JAX."""
+SMALLEST = 1e-30
+
+
+class GuidedTilt(AbstractTilt):
+    """All noise controlled by what is expected of the watched quantity; see `slisde.girsanov.guide`.
+
+    Paths are drawn control step by control step, which the feedback needs; inside of one every layer
+    is evaluated as ever.
+    """
+
+    initial: InitialTilt
+    control_steps: int = eqx.field(static=True)
+    steering: Steering
+
+    @property
+    def sight(self) -> tuple[int, str]:
+        return self.control_steps, "guide"
+
+    def weakened(self, strength: float) -> "GuidedTilt":
+        return GuidedTilt(
+            self.initial.weakened(strength), self.control_steps, self.steering.weakened(strength)
+        )
+
+    def draw(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> TiltedBatch:
+        pace = self.pace(grid)
+        initial = self.initial.push(noise.initial)
+        walked = self._walk(
+            model, grid, pace, Noise(initial, noise.prefix, noise.own), controlled=True
+        )
+        drawn = trace(pace, noise, walked.records)
+        u, increments = self.steering(pace, walked.records), _all_channels(drawn)
+        log_ratio = self.initial.log_ratio(initial) + work(u, increments)
+        return TiltedBatch(
+            walked.sample,
+            drawn,
+            trace(pace, walked.path, walked.records),
+            log_ratio + control_energy(u, pace.dt),
+        )
+
+    def watch(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> tuple[Sample, Trace]:
+        walked = self.outlook(model, grid, noise)
+        return walked.sample, trace(self.pace(grid), noise, walked.records)
+
+    def outlook(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> Walked:
+        """Return plain paths, with what is expected at each control step as records."""
+        return self._walk(model, grid, self.pace(grid), noise, controlled=False)
+
+    def parts(self, seen: Trace) -> list[Part]:
+        return [Part(self.steering, _all_channels(seen), seen.features)]
+
+    def _walk(
+        self, model: SLiSDE, grid: TimeGrid, pace: Pace, noise: Noise, *, controlled: bool
+    ) -> Walked:
+        """Return the paths, with the outlook of each control step as records."""
+        guide = self.steering.guide
+
+        def control(index, place, slope):
+            rows = guide.slopes[index]
+            values = rows @ place.features() + guide.levels[index][:, None]
+            outlook = jnp.concatenate([values, *(slope(row) for row in rows)])
+            return self.steering.at(pace, index, outlook) if controlled else None, outlook
+
+        return walk(model, grid, pace, noise, control)
+
+
+def make_guided(
+    model: SLiSDE,
+    grid: TimeGrid,
+    event: Event,
+    *,
+    covariance: bool = False,
+    control_steps: int = GUIDED_STEPS,
+) -> GuidedTilt:
+    """Return a tilt whose guide is not fitted yet, which is the reference law itself.
+
+    Args:
+        model: gated, with one observed value.
+        grid: the time grid.
+        event: with a quantity that is watched.
+        covariance: whether the scales of the initial state are learned, too.
+        control_steps: how often the control changes.
+    """
+    check_walkable(model)
+    if event.watched is None:
+        raise ArgumentError(
+            "event", "a payoff", "must watch a quantity", "a guide says what is expected of it"
+        )
+    pace = Pace(grid, control_steps)
+    guide = Guide(pace, len(model.layers) * model.latent + 1)
+    threshold = scaled(model, event.threshold)
+    return GuidedTilt(
+        InitialTilt(model.latent, covariance=covariance),
+        control_steps,
+        Steering(guide, float(threshold), above=event.above),
+    )
+
+
+def scaled(model: SLiSDE, outcome: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Return the outcome in the units of a guide: logarithms where paths are martingales."""
+    if isinstance(model.readout, MartingaleReadout):
+        return jnp.log(jnp.maximum(outcome, SMALLEST))
+    return outcome
+
+
+def _all_channels(seen: Trace) -> Gathered:
+    return seen.prefix if seen.own is None else jnp.concatenate([seen.prefix, seen.own], axis=1)

@@ -1,0 +1,59 @@
+"""Tables of rare events show what their records say."""
+
+from slisde.experiments.tables.rare import full, short
+
+
+def record(variant: str, seed: int, error: float):
+    events = [
+        {
+            "nominal": nominal,
+            "errors": {
+                str(budget): {"is": error, "truncated": error, "snis": 2.0 * error}
+                for budget in (256, 1024, 4096)
+            },
+            "pooled": {"mean_weight": 0.99, "hit_rate": 0.5},
+        }
+        for nominal in (1e-2, 1e-3, 1e-4)
+    ]
+    return {
+        "variant": variant,
+        "seed": seed,
+        "grid": 512,
+        "reference_paths": 1000,
+        "pool": 2000,
+        "events": events,
+    }
+
+
+COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4}}
+RECORDS = [record("paper", 0, 0.2), record("paper", 1, 0.4), record("guided", 0, 0.1), COST]
+
+
+def row(table, name: str) -> list[str]:
+    (found,) = [row for row in table.rows if row[0] == name]
+    return [str(cell) for cell in found]
+
+
+def test_errors_are_averaged_over_models_beside_the_papers():
+    table = short(RECORDS)
+    cells = row(table, "the paper's tilt, weighted")
+    assert cells[1] == "0.16 ± 0.02"
+    assert cells[2].startswith("0.30 ± 0.10")
+    assert row(table, "all noise, guided by the states")[2].startswith("0.10")
+    assert row(table, "all noise")[2] == "not run yet"
+    assert row(table, "all noise, guided by the states: hit rate")[2].startswith("50%")
+
+
+def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():
+    notes = " ".join(short(RECORDS).notes)
+    assert "the paper's tilt 1.25" in notes
+    assert "a guided one 2.00" in notes
+    assert "1,000 plain paths" in notes
+
+
+def test_all_budgets_and_estimators_are_shown():
+    table = full(RECORDS)
+    assert len(table.rows) == 3 * 4
+    cells = row(table, "p ≈ 10⁻³, self-normalised")
+    assert cells[2].startswith("0.60")
+    assert cells[3].startswith("0.20")

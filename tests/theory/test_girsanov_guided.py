@@ -1,0 +1,157 @@
+"""A guided tilt conditions on its event as far as what it expects is right (see slisde.girsanov.guide)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from slisde.errors import ArgumentError
+from slisde.flow.mixture import drawn
+from slisde.functionals.running import LookbackCall
+from slisde.functionals.terminal import Forward
+from slisde.girsanov.diagnosis import diagnose
+from slisde.girsanov.event import Event
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import make_guided
+from slisde.girsanov.noise import Noise, drivers_of
+from slisde.girsanov.pace import Pace
+from slisde.girsanov.proposal import Proposal, sample_proposal
+from slisde.girsanov.walk import walk
+from slisde.model.stack import Stacking
+from tests.builders import relative_error
+from tests.girsanov.tilts import (
+    EVENT,
+    Gaussian,
+    mixing_model,
+    random_noise,
+    small_grid,
+    small_model,
+)
+
+GRID = small_grid()
+MODELS = {
+    "one layer, one driver": lambda: small_model(layers=1, rho=None),
+    "gated": lambda: small_model(layers=3),
+    "mixing": mixing_model,
+    "mixing and innovation": lambda: mixing_model(0.5),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request, _exact_mathematics):
+    return MODELS[request.param]()
+
+
+def noise_of(model, paths: int) -> Noise:
+    drivers = model.drivers(GRID, 2, key=jax.random.key(0))
+    own = (0 if model.rho is None else model.noise) + (0 if drivers.mixing is None else 1)
+    return random_noise(model, GRID, paths, own)
+
+
+def features(model, noise: Noise, every: int):
+    pace = Pace(GRID, -(-GRID.steps // every))
+    return walk(model, GRID, pace, noise, lambda _, place, __: (None, place.features()))
+
+
+@pytest.mark.parametrize("every", [1, 3, 7])
+def test_a_walk_without_control_is_the_model(model, every):
+    noise = noise_of(model, 3)
+    walked = features(model, noise, every)
+    expected = drawn(model.sample(GRID, drivers_of(model, noise)))
+    assert relative_error(drawn(walked.sample), expected) <= 1e-12
+    last = model.layer_paths(GRID, drivers_of(model, noise))[-1]
+    width = model.latent
+    assert relative_error(walked.records[:, -1 - width : -1], last[:-1][::every]) <= 1e-12
+
+
+def test_slopes_are_what_noise_adds_to_the_features(model):
+    step, pace = 3, Pace(GRID, GRID.steps)
+    # Slopes are those where no noise is: states before the last are normalised.
+    noise = jax.tree.map(lambda x: x.at[step].set(0.0) if x.ndim == 3 else x, noise_of(model, 2))
+    weights = jnp.cos(jnp.arange(len(model.layers) * model.latent + 1) + 1.0)
+    walked = walk(model, GRID, pace, noise, lambda _, __, slope: (None, slope(weights)))
+    slopes = walked.records[step]
+
+    def after(increments):
+        driven = [noise.prefix.at[step].set(increments[: model.noise])]
+        driven.append(
+            None if noise.own is None else noise.own.at[step].set(increments[model.noise :])
+        )
+        walked = features(model, Noise(noise.initial, *driven), 1)
+        return weights @ walked.records[step + 1]
+
+    parts = [noise.prefix[step]] + ([] if noise.own is None else [noise.own[step]])
+    _, pull = jax.vjp(after, jnp.concatenate(parts))
+    assert relative_error(slopes, pull(jnp.ones(2))[0]) <= 1e-10
+
+
+@pytest.fixture(scope="module")
+def gaussian(_exact_mathematics):
+    return Gaussian(steps=64)
+
+
+@pytest.fixture(scope="module")
+def plain_guide(gaussian):
+    """A guide for the law that it supposes, with nothing to train."""
+
+    def fitted(event):
+        tilt = make_guided(gaussian.model, gaussian.grid, event, control_steps=64)
+        tilt = fit_guide(
+            tilt, gaussian.model, gaussian.grid, event, paths=4096, key=jax.random.key(3)
+        )
+        return eqx.tree_at(
+            lambda t: t.steering.log_width, tilt, jnp.zeros_like(tilt.steering.log_width)
+        )
+
+    return fitted
+
+
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize("probability", [1e-2, 1e-4, 1e-6])
+def test_probabilities_of_a_normal_law_are_found_with_less_variance_than_by_a_shift(
+    gaussian, plain_guide, probability, above, key
+):
+    deviations = (1.0 if above else -1.0) * norm.isf(probability)
+    threshold = gaussian.mean + deviations * gaussian.deviation
+    event = Event(Forward(1.0), threshold, above=above)
+
+    @eqx.filter_jit
+    def estimate(tilt):
+        proposal = Proposal((tilt,), 0.0)
+        batch = sample_proposal(proposal, gaussian.model, gaussian.grid, 4000, key=key)
+        values = event.values(batch.sample, jnp.asarray(gaussian.grid.times))
+        return values, batch.log_weights, batch.origin
+
+    found, shifted = (
+        diagnose(*(np.asarray(each) for each in estimate(tilt)))
+        for tilt in (plain_guide(event), gaussian.best_tilt(deviations))
+    )
+    assert abs(found.value - probability) <= 4.0 * found.standard_error
+    assert found.hit_rate > 0.9
+    # What is left comes from the initial state, whose law is shifted only, and from long steps.
+    assert found.standard_error <= 0.7 * shifted.standard_error
+
+
+def test_a_guide_expects_what_the_normal_law_expects(gaussian, plain_guide):
+    event = Event(Forward(1.0), gaussian.mean + 2.0 * gaussian.deviation)
+    guide = plain_guide(event).steering.guide
+    left = [
+        float(jnp.sum(gaussian.driver_slope[k:] ** 2)) / gaussian.grid.steps for k in (0, 16, 48)
+    ]
+    found = np.asarray(guide.usual)[[0, 16, 48], 0]
+    # The variance of a sample variance of 4,096 normals, less the fitted features.
+    assert np.all(np.abs(found / np.array(left) - 1.0) <= 4.0 * (2.0 / 4096) ** 0.5 + 0.01)
+
+
+def test_what_cannot_be_guided_is_refused():
+    residual = small_model(rho=None, stacking=Stacking.RESIDUAL)
+    with pytest.raises(ArgumentError, match="must be gated"):
+        make_guided(residual, GRID, EVENT)
+    with pytest.raises(ArgumentError, match="further back than one node"):
+        make_guided(small_model(causal_conv=True), GRID, EVENT)
+    with pytest.raises(ArgumentError, match="must be 1"):
+        make_guided(small_model(out=2), GRID, EVENT)
+    with pytest.raises(ArgumentError, match="must watch a quantity"):
+        make_guided(small_model(), GRID, Event(None, payoff=LookbackCall(1.0)))
