@@ -4,6 +4,7 @@ The arms of tab:dax3-girsanov and tab:abl-kl on the quoted strikes (convention `
 is the same for all of them. Finished cells are never run again.
 
     python benchmarks/tilt.py DATA [--seeds 3] [--steps 500] [--paths 512] [--grid 128] [ARM …]
+    python benchmarks/tilt.py DATA --cost     time tilted and untilted steps of as many paths in turns
 """
 
 import argparse
@@ -23,8 +24,9 @@ keep_compiled_programs()
 from slisde.calibration.estimate import estimate  # noqa: E402
 from slisde.calibration.estimator import Estimator  # noqa: E402
 from slisde.calibration.fit import Progress, calibrate  # noqa: E402
+from slisde.calibration.step import make_step, start  # noqa: E402
 from slisde.experiments.config import parse  # noqa: E402
-from slisde.experiments.job import prepare  # noqa: E402
+from slisde.experiments.job import Job, prepare  # noqa: E402
 from slisde.experiments.machine import describe  # noqa: E402
 from slisde.experiments.record import Record  # noqa: E402
 from slisde.experiments.studied_surfaces import studied_problem  # noqa: E402
@@ -36,6 +38,8 @@ PATHS = 32_768
 """Plain paths behind a score, as in the paper."""
 INACTIVE = 0.2
 """Share of the steps before tilts take part, as in the paper."""
+TIMED = 15
+"""Steps of each kind whose median is taken."""
 AVERAGED = 50
 """Last steps over which effective shares are averaged."""
 
@@ -59,18 +63,23 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--paths", type=int, default=512)
     parser.add_argument("--grid", type=int, default=128)
+    parser.add_argument("--cost", action="store_true", help="time steps, and train nothing")
     given = parser.parse_args()
     keep_freed_memory()
-    size = f"N={given.grid} B={given.paths} steps={given.steps}"
-    cells = {
-        f"{arm}:{seed} {size}": partial(run, arm, seed, given)
-        for seed in range(given.seeds)
-        for arm in given.arms
-    }
+    size = f"N={given.grid} B={given.paths}"
+    if given.cost:
+        cells = {f"cost {size}": partial(cost, given)}
+    else:
+        cells = {
+            f"{arm}:{seed} {size} steps={given.steps}": partial(run, arm, seed, given)
+            for seed in range(given.seeds)
+            for arm in given.arms
+        }
     run_missing(RESULTS, cells, report=partial(print, file=sys.stderr, flush=True))
 
 
-def run(arm: str, seed: int, given: argparse.Namespace) -> Record:
+def prepared(arm: str, seed: int, given: argparse.Namespace, begin: int) -> Job:
+    """Return a run of an arm whose tilts take part from step `begin` on."""
     options = ARMS[arm]
     tables = {
         "model": {"layers": 3, "latent": 32, **options.get("model", {})},
@@ -83,13 +92,44 @@ def run(arm: str, seed: int, given: argparse.Namespace) -> Record:
         "grid": {"steps": given.grid},
         "tilt": {
             "enabled": "tilt" in options,
-            "begin": int(INACTIVE * given.steps),
+            "begin": begin,
             "paths": given.paths // 2,
             **options.get("tilt", {}),
         },
     }
-    problem = studied_problem(SURFACE, given.data)
-    job = prepare(parse(tables), problem)
+    return prepare(parse(tables), studied_problem(SURFACE, given.data))
+
+
+def cost(given: argparse.Namespace) -> Record:
+    """Return seconds of steps of as many paths with and without tilts, taken in turns."""
+    takes, states = {}, {}
+    for arm in ("untilted-double", "combined"):
+        job = prepared(arm, 0, given, begin=0)
+        states[arm] = start(job.model, job.problem, job.settings)
+        takes[arm] = make_step(
+            job.model, job.problem, job.grid, job.settings, key=job.keys.training
+        )
+    seconds: dict[str, list[float]] = {arm: [] for arm in takes}
+    for turn in range(1 + TIMED):
+        for arm, take in takes.items():
+            began = time.perf_counter()
+            states[arm], seen = take(states[arm])
+            seen.loss.block_until_ready()
+            if turn:  # the first one compiles
+                seconds[arm].append(time.perf_counter() - began)
+    medians = {arm: float(np.median(times)) for arm, times in seconds.items()}
+    return {
+        "arm": "cost",
+        "grid": given.grid,
+        "paths": 2 * given.paths,
+        "seconds": medians,
+        "machine": describe(),
+    }
+
+
+def run(arm: str, seed: int, given: argparse.Namespace) -> Record:
+    job = prepared(arm, seed, given, begin=int(INACTIVE * given.steps))
+    problem = job.problem
     began, effective = time.perf_counter(), []
 
     def report(progress: Progress) -> None:

@@ -38,3 +38,14 @@ def test_arms_are_compared_on_their_common_seeds():
 def test_one_seed_is_not_compared():
     records = [record("vanilla", 0, 1e-6), record("combined", 0, 1e-6)]
     assert not any("against" in note for note in tilt.arms(records).notes)
+
+
+def test_the_cost_of_a_tilted_step_is_said():
+    cost = {
+        "arm": "cost",
+        "paths": 1024,
+        "grid": 128,
+        "seconds": {"combined": 0.6, "untilted-double": 0.5},
+    }
+    (note,) = [note for note in tilt.arms([cost]).notes if "takes" in note]
+    assert "1.20 times as long as an untilted one of as many paths, 1,024 on 128 time steps" in note
