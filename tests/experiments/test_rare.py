@@ -2,20 +2,23 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from slisde.calibration.run import RunDirectory
 from slisde.errors import ProblemError, StorageError
-from slisde.experiments.rare import rare_event
+from slisde.experiments.rare import best_driver, rare_event
 from slisde.experiments.rare_event import read_event
 from slisde.experiments.rare_verdict import Advice, judge
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.running import Average, RunningMaximum, RunningMinimum
 from slisde.functionals.terminal import Call, Forward
 from slisde.girsanov.diagnosis import diagnose
+from slisde.girsanov.tilt import Driver
 from slisde.girsanov.training import TiltSettings
+from slisde.model.stack import SLiSDE, Stacking
 from tests.experiments.untrained import untrained
 
 SETTINGS = TiltSettings(paths=512, rounds=6, enough=100.0)
@@ -53,6 +56,22 @@ def test_a_rare_event_is_found_with_its_error_where_plain_paths_are_none(answere
     assert answered.kl > 2.0
     assert not answered.reused
     assert answered.verdict.advice in (Advice.TRUST, Advice.RAISE)
+
+
+def test_kinds_of_tilt_agree_and_are_kept_apart(fitted, answered):
+    other = ask(fitted, "terminal > 1.9", driver=Driver.ALL)
+    assert not other.reused
+    error = np.hypot(answered.standard_error, other.standard_error)
+    assert abs(answered.value - other.value) <= 4.0 * error
+    assert answered.standard_error < other.standard_error
+
+
+def test_what_cannot_be_guided_is_tilted_alike_on_all_paths(fitted):
+    watched, paid = read_event("terminal > 1.9", 1.0), read_event("lookback_call(maturity=1)", 1.0)
+    assert best_driver(fitted.model, watched) is Driver.GUIDED
+    assert best_driver(fitted.model, paid) is Driver.ALL
+    residual = SLiSDE(4, 2, 2, block_size=2, stacking=Stacking.RESIDUAL, key=jax.random.key(0))
+    assert best_driver(residual, watched) is Driver.ALL
 
 
 def test_a_tilt_is_kept_in_the_run_and_used_again(fitted, answered):
