@@ -61,6 +61,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
     "guided": {"driver": Driver.GUIDED, "reference": 0.1},
+    "guided-ladder": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True},
 }
 TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS] + ["cost"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slisde.errors import StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import grid_cost, performance, readouts, surfaces, tilt, toy
+from slisde.experiments.tables import grid_cost, performance, rare, readouts, surfaces, tilt, toy
 from slisde.experiments.tables.markdown import grid, replace_between, whole
 from slisde.experiments.tables.registry import ENTRIES, build, maker
 from slisde.experiments.tables.table import Table
@@ -32,6 +32,7 @@ def rendered() -> dict[Path, str]:
         ("docs/surfaces.md", surfaces.PARTS, "surfaces"),
         ("docs/surfaces.md", readouts.PARTS, "readouts"),
         ("docs/tilt.md", tilt.PARTS, "tilt"),
+        ("docs/tilt.md", {"rare": rare.short}, "rare"),
         ("docs/scaling.md", grid_cost.PARTS, "performance"),
     ):
         path, records = ROOT / name, read(ROOT / "results" / f"{study}.jsonl")

@@ -8,7 +8,12 @@ def record(variant: str, seed: int, error: float):
         {
             "nominal": nominal,
             "errors": {
-                str(budget): {"is": error, "truncated": error, "snis": 2.0 * error}
+                str(budget): {
+                    "is": error,
+                    "is_spread": 0.5 * error,
+                    "truncated": error,
+                    "snis": 2.0 * error,
+                }
                 for budget in (256, 1024, 4096)
             },
             "pooled": {"mean_weight": 0.99, "hit_rate": 0.5},
@@ -41,6 +46,7 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     assert cells[2].startswith("0.30 ± 0.10")
     assert row(table, "all noise, guided by the states")[2].startswith("0.10")
     assert row(table, "all noise")[2] == "not run yet"
+    assert row(table, "the paper's tilt: spread of the estimates")[4].startswith("0.15")
     assert row(table, "all noise, guided by the states: hit rate")[2].startswith("50%")
 
 

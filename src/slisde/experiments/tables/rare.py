@@ -48,6 +48,7 @@ VARIANTS = {
     "all-defensive": "all noise, a tenth of plain paths",
     "all-ladder": "all noise, ladder",
     "guided": "all noise, guided by the states",
+    "guided-ladder": "guided, ladder",
 }
 DETAILED = ("paper", "guided")
 """Variants of which more is shown."""
@@ -64,6 +65,10 @@ def short(records: Sequence[Record]) -> Table:
         [name, *_across(records, variant, "is")]
         for variant, name in VARIANTS.items()
         if variant != "paper"
+    ]
+    rows += [
+        [f"{VARIANTS[variant]}: spread of the estimates", *_across(records, variant, "is_spread")]
+        for variant in DETAILED
     ]
     rows += [
         [f"{name}: {label}", *_across_diagnostic(records, variant, key, form)]
@@ -176,7 +181,9 @@ def _notes(records: Sequence[Record]) -> list[str]:
         f"Ours: three-layer TOY models on {first['grid']} time steps with ρ = 0, fitted by 300 steps of 512 "
         f"paths; a seed is a model. Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
-        "that of its binomial law. A guided tilt has a tenth of plain paths.",
+        "that of its binomial law. Guided tilts and ladders have a tenth of plain paths. The spread is relative to the mean of the "
+        "estimates and so without the error of the known probability, "
+        f"which at 10⁻⁴ is {1.0 / math.sqrt(1e-4 * first['reference_paths']):.0%}.",
     ]
     return notes + [_cost(record["seconds"]) for record in records if "seconds" in record]
 
