@@ -18,6 +18,7 @@ from slisde.girsanov.guided import make_guided
 from slisde.girsanov.noise import Noise, drivers_of
 from slisde.girsanov.pace import Pace
 from slisde.girsanov.proposal import Proposal, sample_proposal
+from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.girsanov.walk import walk
 from slisde.model.stack import Stacking
 from tests.builders import relative_error
@@ -151,6 +152,8 @@ def test_what_cannot_be_guided_is_refused():
         make_guided(residual, GRID, EVENT)
     with pytest.raises(ArgumentError, match="further back than one node"):
         make_guided(small_model(causal_conv=True), GRID, EVENT)
+    with pytest.raises(ArgumentError, match="make_guided"):
+        make_tilt(small_model(), driver=Driver.GUIDED, key=jax.random.key(0))
     with pytest.raises(ArgumentError, match="must be 1"):
         make_guided(small_model(out=2), GRID, EVENT)
     with pytest.raises(ArgumentError, match="must watch a quantity"):

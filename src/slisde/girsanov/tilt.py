@@ -128,6 +128,10 @@ def make_tilt(
         control_steps: how often the control changes.
         key: random key of the controllers' weights.
     """
+    if driver is Driver.GUIDED:
+        raise ArgumentError(
+            "driver", driver.value, "must be last or all", "a guide is made by `make_guided`"
+        )
     own, prefix_key, own_key = own_channels(model), *jax.random.split(key)
     gated = len(model.layers) > 1 and all(isinstance(each, Gate) for each in model.couplings)
     initial = InitialTilt(model.latent, covariance=covariance)
