@@ -4,6 +4,7 @@ Inside a control step the control is held and every layer is affine in its own s
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -105,81 +106,100 @@ def walk(model: SLiSDE, grid: TimeGrid, pace: Pace, noise: Noise, control: Contr
         noise: as drawn; its initial state is where the paths begin.
         control: what to do at the start of each control step.
     """
-    stack = model.on_grid(grid, drivers_of(model, noise))
-    readout = model.readout
-    level = readout.level(grid) if isinstance(readout, MartingaleReadout) else jnp.ones(grid.steps)
+    walker = _Walker(model, model.on_grid(grid, drivers_of(model, noise)))
+    initial = model.started(noise.initial)
+    start = Place([initial] * len(model.layers), jnp.zeros_like(noise.initial[0]))
+    increments = [noise.prefix] if noise.own is None else [noise.prefix, noise.own]
+    _, (values, increments, records) = scan_chunks(
+        partial(walker.control_step, control),
+        (jnp.zeros((), int), start),
+        (walker.steps(grid), increments),
+        pace.every,
+    )
+    first = jnp.einsum("od,dp->op", model.readout.kernel, initial)
+    path = _noise(noise.initial, increments)
+    sample = model.read(grid, drivers_of(model, path), jnp.concatenate([first[None], values]))
+    return Walked(sample, path, records)
 
-    def driven(varying, drivers: Drivers) -> list[LayerOnGrid]:
-        """Return the stack on some steps, with other drivers."""
-        by_layer = [drivers.prefix] * (len(stack) - 1) + [drivers.last]
-        return [
-            layer._replace(flow=layer.flow.driven_by(driver))
-            for layer, driver in zip(piece_of(stack, varying), by_layer, strict=True)
-        ]
 
-    def gained(values: Values, level, dt, drivers: Drivers) -> PerPath:
-        """Return what the position gains between the first and the last of the nodes."""
-        if not isinstance(readout, MartingaleReadout):
-            return values[-1, 0] - values[0, 0]
-        returns = readout.returns(values[:-1], level, dt, drivers.last, drivers.mixing)
-        return jnp.sum(returns.latent + returns.own, axis=0)
+class _Walker:
+    """A model on a grid that goes from place to place."""
 
-    def one_step(place: Place, steps: Steps, drivers: Drivers) -> Place:
-        # In plain JAX: kernels would give the derivatives of all coefficients, too.
-        states, before = [], None
-        for layer, state in zip(driven(steps.varying, drivers), place.states, strict=True):
-            flow, gate = layer.given(None if before is None else jnp.stack([before, before]))
-            gates = None if gate is None else gate.gates()
-            only = jax.tree.map(lambda x: x[0], flow.per_step(gates))
-            states.append(advance(flow.transition, only, state))
-            before = state
-        ends = jnp.stack([place.states[-1], states[-1]])
-        values = jnp.einsum("od,kdp->kop", readout.kernel, ends)
-        return Place(states, place.position + gained(values, steps.level, steps.dt, drivers))
+    def __init__(self, model: SLiSDE, stack: list[LayerOnGrid]):
+        self.model, self.stack = model, stack
 
-    def control_step(carry, piece):
+    def steps(self, grid: TimeGrid) -> Steps:
+        """Return all steps of the grid."""
+        readout = self.model.readout
+        martingale = isinstance(readout, MartingaleReadout)
+        level = readout.level(grid) if martingale else jnp.ones(grid.steps)
+        return Steps(by_step(self.stack), level, grid.dt)
+
+    def control_step(self, control: Control, carry, piece):
+        """Return the place after a control step, and what happened in it."""
         index, place = carry
         steps, drawn = piece
-        first, still = jax.tree.map(lambda x: x[:1], (steps, drawn))
+        u, record = control(index, place, self._slope(place, *jax.tree.map(lambda x: x[:1], piece)))
+        if u is not None:
+            drawn = _shifted(drawn, u, steps.dt)
+        drivers = self._drivers(place, drawn)
+        states, values = advance_stack(
+            self._driven(steps, drivers), place.states, self.model.readout.kernel, Evaluation.AUTO
+        )
+        place = Place(states, place.position + self._gained(values, steps, drivers))
+        return (index + 1, place), (values[1:], drawn, jax.tree.map(lambda x: x[None], record))
+
+    def _slope(self, place: Place, first: Steps, drawn: list[Array]) -> Slope:
+        """Return the slopes of features after one step in its noise, where that is zero."""
         features, pull = jax.vjp(
-            lambda noise: one_step(place, first, _drivers(model, place, noise)).features(),
-            jax.tree.map(jnp.zeros_like, still),
+            lambda noise: self._after(place, first, self._drivers(place, noise)).features(),
+            jax.tree.map(jnp.zeros_like, drawn),
         )
 
         def slope(weights):
             (slopes,) = pull(jnp.broadcast_to(weights[:, None], features.shape))
             return jnp.concatenate([each[0] for each in slopes])
 
-        u, record = control(index, place, slope)
-        if u is not None:
-            drawn = _shifted(drawn, u, steps.dt)
-        drivers = _drivers(model, place, drawn)
-        layers = driven(steps.varying, drivers)
-        states, values = advance_stack(layers, place.states, readout.kernel, Evaluation.AUTO)
-        place = Place(states, place.position + gained(values, steps.level, steps.dt, drivers))
-        return (index + 1, place), (values[1:], drawn, jax.tree.map(lambda x: x[None], record))
+        return slope
 
-    initial = model.started(noise.initial)
-    start = Place([initial] * len(stack), jnp.zeros_like(noise.initial[0]))
-    increments = [noise.prefix] if noise.own is None else [noise.prefix, noise.own]
-    _, (values, increments, records) = scan_chunks(
-        control_step,
-        (jnp.zeros((), int), start),
-        (Steps(by_step(stack), level, grid.dt), increments),
-        pace.every,
-    )
-    first = jnp.einsum("od,dp->op", readout.kernel, initial)
-    path = _noise(noise.initial, increments)
-    sample = model.read(grid, drivers_of(model, path), jnp.concatenate([first[None], values]))
-    return Walked(sample, path, records)
+    def _after(self, place: Place, step: Steps, drivers: Drivers) -> Place:
+        """Return the place after one step, in plain JAX.
+
+        Kernels would give the derivatives of all coefficients, too.
+        """
+        states, before = [], None
+        for layer, state in zip(self._driven(step, drivers), place.states, strict=True):
+            flow, gate = layer.given(None if before is None else jnp.stack([before, before]))
+            gates = None if gate is None else gate.gates()
+            only = jax.tree.map(lambda x: x[0], flow.per_step(gates))
+            states.append(advance(flow.transition, only, state))
+            before = state
+        ends = jnp.stack([place.states[-1], states[-1]])
+        values = jnp.einsum("od,kdp->kop", self.model.readout.kernel, ends)
+        return Place(states, place.position + self._gained(values, step, drivers))
+
+    def _driven(self, steps: Steps, drivers: Drivers) -> list[LayerOnGrid]:
+        """Return the stack on some steps, with other drivers."""
+        by_layer = [drivers.prefix] * (len(self.stack) - 1) + [drivers.last]
+        return [
+            layer._replace(flow=layer.flow.driven_by(driver))
+            for layer, driver in zip(piece_of(self.stack, steps.varying), by_layer, strict=True)
+        ]
+
+    def _gained(self, values: Values, steps: Steps, drivers: Drivers) -> PerPath:
+        """Return what the position gains between the first and the last of the nodes."""
+        readout = self.model.readout
+        if not isinstance(readout, MartingaleReadout):
+            return values[-1, 0] - values[0, 0]
+        returns = readout.returns(values[:-1], steps.level, steps.dt, drivers.last, drivers.mixing)
+        return jnp.sum(returns.latent + returns.own, axis=0)
+
+    def _drivers(self, place: Place, increments: list[Array]) -> Drivers:
+        return drivers_of(self.model, _noise(place.states[0], increments))
 
 
 def _noise(initial: LatentState, increments: list[Array]) -> Noise:
     return Noise(initial, increments[0], increments[1] if len(increments) > 1 else None)
-
-
-def _drivers(model: SLiSDE, place: Place, increments: list[Array]) -> Drivers:
-    return drivers_of(model, _noise(place.states[0], increments))
 
 
 def _shifted(increments: list[Array], u: Channels, dt: Float[Array, " step"]) -> list[Array]:
