@@ -20,6 +20,8 @@ SYMBOLS = {
     "×": r"$\times$",
     "−": "$-$",
     "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "√": r"$\surd$",
     "κ": r"$\kappa$",
     "ρ": r"$\rho$",
     "≤": r"$\leq$",
