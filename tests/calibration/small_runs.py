@@ -21,7 +21,7 @@ from slisde.flow.brownian import increments
 from slisde.functionals.barrier import CrossesAbove
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward
-from slisde.model.stack import Readout
+from slisde.model.readouts import Readout
 
 STEPS, PATHS = 3, 16
 GRID = TimeGrid.uniform(1.0, 6)

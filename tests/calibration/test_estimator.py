@@ -15,7 +15,7 @@ from slisde.functionals.path import PathView
 from slisde.functionals.problem import Evaluator
 from slisde.functionals.running import RunningMaximum
 from slisde.functionals.terminal import Call, DigitalAbove, DigitalBelow, Forward, Put
-from slisde.model.stack import Readout
+from slisde.model.readouts import Readout
 
 GRID = TimeGrid.uniform(1.0, 32)
 TERMINAL = [

@@ -14,7 +14,7 @@ from slisde.errors import ArgumentError, DivergenceError, ProblemError
 from slisde.functionals.barrier import CrossesAbove
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Call, Forward, Put
-from slisde.model.stack import Readout
+from slisde.model.readouts import Readout
 
 GRID = TimeGrid.uniform(1.0, 16)
 KEY = jax.random.key(5)

@@ -18,7 +18,7 @@ from slisde.flow.grid import expiry_grid
 from slisde.flow.mixture import drawn
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.terminal import Forward
-from slisde.model.stack import Readout
+from slisde.model.readouts import Readout
 from tests.data.surface.chains import make_chain
 
 PATHS = 8192

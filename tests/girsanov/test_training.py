@@ -18,7 +18,8 @@ from slisde.girsanov.objective import Wall, snis_variance, target_weights
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import TiltSettings, reachable_level, train_tilt
-from slisde.model.stack import Readout, SLiSDE
+from slisde.model.readouts import Readout
+from slisde.model.stack import SLiSDE
 from tests.girsanov.tilts import Gaussian, random_tilt, small_grid, small_model
 
 SETTINGS = TiltSettings(paths=512, rounds=10, enough=100.0)

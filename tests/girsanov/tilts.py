@@ -15,7 +15,8 @@ from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.noise import Noise, drivers_of
 from slisde.girsanov.tilt import Driver, Tilt, make_tilt
 from slisde.model.coefficients import NoiseType
-from slisde.model.stack import Readout, SLiSDE
+from slisde.model.readouts import Readout
+from slisde.model.stack import SLiSDE
 from tests.builders import perturbed, random_grid, random_increments
 
 LATENT, NOISE = 4, 2

@@ -17,7 +17,7 @@ from slisde.model.martingale import (
     MartingaleReadout,
     growth_curve,
 )
-from slisde.model.stack import Readout
+from slisde.model.readouts import Readout
 from tests.builders import random_grid
 
 GRID = TimeGrid(np.array([0.0, 0.1, 0.15, 0.4, 1.0]))

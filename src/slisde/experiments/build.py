@@ -19,7 +19,8 @@ from slisde.flow.grid import TimeGrid, expiry_grid
 from slisde.flow.transition import Euler, Exponential
 from slisde.model.coefficients import NoiseType
 from slisde.model.interface import AbstractPathModel
-from slisde.model.stack import Readout, SLiSDE, Stacking
+from slisde.model.readouts import Readout
+from slisde.model.stack import SLiSDE, Stacking
 
 _TRANSITIONS = {"euler": Euler, "exponential": Exponential}
 _ACTIVATIONS = {"tanh": jnp.tanh, "gelu": jax.nn.gelu}

@@ -31,6 +31,7 @@ from slisde.model.layer import LinearLayer
 from slisde.model.martingale import MartingaleReadout
 from slisde.model.prior import GaussianPrior
 from slisde.model.readout import LinearReadout, check_output
+from slisde.model.readouts import Readout, make_readout
 from slisde.model.residual import ResidualDriver
 from slisde.shapes import Increments, LatentPaths, LatentState, ObservedPaths
 
@@ -40,15 +41,6 @@ class Stacking(StrEnum):
 
     GATED = "gated"
     RESIDUAL = "residual"
-
-
-class Readout(StrEnum):
-    """What a path is of the last layer's state."""
-
-    LINEAR = "linear"
-    NORMALISED = "normalised"
-    MARTINGALE = "martingale"
-    MIXING = "mixing"
 
 
 class Drivers(eqx.Module):
@@ -132,9 +124,7 @@ class SLiSDE(AbstractPathModel):
         check_output(out, initial_value)
         _check_driver(rho, stacking, layers)
         readout_key, *keys = jax.random.split(key, 2 * layers)
-        self.readout = _make_readout(
-            readout, latent, noise, out, growth, initial_value, readout_key
-        )
+        self.readout = make_readout(readout, latent, noise, out, growth, initial_value, readout_key)
         layer = partial(
             LinearLayer,
             latent,
@@ -296,38 +286,6 @@ class SLiSDE(AbstractPathModel):
                 self.layers, noises, (None, *self.couplings), strict=True
             )
         ]
-
-
-def _make_readout(
-    kind: Readout,
-    latent: int,
-    noise: int,
-    out: int,
-    growth: bool,
-    initial_value: float | tuple[float, ...] | None,
-    key: PRNGKeyArray,
-) -> LinearReadout | MartingaleReadout:
-    if kind in (Readout.LINEAR, Readout.NORMALISED):
-        if growth:
-            raise ArgumentError(
-                "growth",
-                True,
-                f"must be false with the readout `{kind.value}`",
-                "it multiplies the paths of a martingale",
-            )
-        normalised = kind is Readout.NORMALISED
-        return LinearReadout(
-            latent, out, initial_value=initial_value, normalised=normalised, key=key
-        )
-    if out != 1:
-        raise ArgumentError("out", out, "must be 1", "a martingale readout has one coordinate")
-    if isinstance(initial_value, tuple):
-        initial_value = initial_value[0]
-    start = 1.0 if initial_value is None else initial_value
-    mixing = kind is Readout.MIXING
-    return MartingaleReadout(
-        latent, noise, mixing=mixing, growth=growth, initial_value=start, key=key
-    )
 
 
 def _check_driver(rho: float | None, stacking: Stacking, layers: int) -> None:
