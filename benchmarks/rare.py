@@ -139,8 +139,8 @@ def plain(model, grid, key):
 
 
 @eqx.filter_jit
-def draw(tilts, reference, model, grid, event, key):
-    batch = sample_proposal(Proposal(tilts, reference), model, grid, BATCH, key=key)
+def draw(proposal, model, grid, event, key):
+    batch = sample_proposal(proposal, model, grid, BATCH, key=key)
     return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights, batch.origin
 
 
@@ -156,14 +156,7 @@ def replicate(
     key = jax.random.key(2**31)
     start = time.time()
     parts = [
-        draw(
-            proposal.tilts,
-            proposal.reference,
-            model,
-            grid,
-            event,
-            jax.random.fold_in(key, i),
-        )
+        draw(proposal, model, grid, event, jax.random.fold_in(key, i))
         for i in range(-(-given.pool // BATCH))
     ]
     values, log_weights, origin = (jnp.concatenate(part) for part in zip(*parts, strict=True))
@@ -242,20 +235,19 @@ def cost(given: argparse.Namespace) -> Record:
     key = jax.random.key(0)
     model = SLiSDE(32, 8, 3, initial_value=INITIAL_VALUE, rho=0.0, key=key)
     event = Event(Forward(1.0), 1.0)
-    tilts: dict[str, tuple[AbstractTilt, ...]] = {
-        "plain": (),
+    kinds: dict[str, Proposal] = {
+        "plain": Proposal((), 1.0),
         **{
-            kind.value: (make_tilt(model, driver=kind, key=key),)
+            kind.value: Proposal((make_tilt(model, driver=kind, key=key),))
             for kind in (Driver.LAST, Driver.ALL)
         },
-        "guided": (make_guided(model, grid, event),),
+        "guided": Proposal((make_guided(model, grid, event),)),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in tilts}
+    seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):
-        for name, each in tilts.items():
+        for name, each in kinds.items():
             start = time.perf_counter()
-            shares = draw(each, 0.0 if each else 1.0, model, grid, event, jax.random.key(turn))
-            jax.block_until_ready(shares)
+            jax.block_until_ready(draw(each, model, grid, event, jax.random.key(turn)))
             if turn:  # the first one compiles
                 seconds[name].append(time.perf_counter() - start)
     return {

@@ -32,14 +32,13 @@ def draw(gaussian, proposal, event, key):
     """Return G, the log-weights, the origin and the excess of paths of a proposal."""
 
     @eqx.filter_jit
-    def run(tilts):
-        mixed = Proposal(tilts, proposal.reference)
-        batch = sample_proposal(mixed, gaussian.model, gaussian.grid, PATHS, key=key)
+    def run(proposal):
+        batch = sample_proposal(proposal, gaussian.model, gaussian.grid, PATHS, key=key)
         times = jnp.asarray(gaussian.grid.times)
         values, excess = event.values(batch.sample, times), event.excess(batch.sample, times)
         return values, batch.log_weights, batch.origin, excess
 
-    return tuple(np.asarray(each) for each in run(proposal.tilts))
+    return tuple(np.asarray(each) for each in run(proposal))
 
 
 def estimate(gaussian, tilt, threshold, reference, key):

@@ -158,3 +158,9 @@ def test_what_cannot_be_guided_is_refused():
         make_guided(small_model(out=2), GRID, EVENT)
     with pytest.raises(ArgumentError, match="must watch a quantity"):
         make_guided(small_model(), GRID, Event(None, payoff=LookbackCall(1.0)))
+
+
+def test_guides_that_expect_different_things_are_not_mixed():
+    guides = tuple(make_guided(small_model(), GRID, EVENT) for _ in range(2))
+    with pytest.raises(ArgumentError, match="must see alike"):
+        Proposal(guides, 0.1)

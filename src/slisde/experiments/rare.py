@@ -264,10 +264,7 @@ def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -
     batches = math.ceil(paths / BATCH)
     size = math.ceil(paths / batches)
     keys = [jax.random.fold_in(key, index) for index in range(batches)]
-    parts = [
-        _batch(proposal.tilts, proposal.reference, asked.model, asked.grid, asked.event, size, each)
-        for each in keys
-    ]
+    parts = [_batch(proposal, asked.model, asked.grid, asked.event, size, each) for each in keys]
     values, log_weights, origin, excess = (
         np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(4)
     )
@@ -280,15 +277,14 @@ def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -
 
 @eqx.filter_jit
 def _batch(
-    tilts: tuple[AbstractTilt, ...],
-    reference: float,
+    proposal: Proposal,
     model: SLiSDE,
     grid: TimeGrid,
     event: Event,
     paths: int,
     key: PRNGKeyArray,
 ):
-    batch = sample_proposal(Proposal(tilts, reference), model, grid, paths, key=key)
+    batch = sample_proposal(proposal, model, grid, paths, key=key)
     times = jnp.asarray(grid.times)
     values, excess = event.values(batch.sample, times), event.excess(batch.sample, times)
     return values, batch.log_weights, batch.origin, excess

@@ -42,7 +42,7 @@ class Event(eqx.Module):
         """When the event is decided."""
         functional = self.payoff if self.watched is None else self.watched
         if functional is None:
-            raise ArgumentError("event", None, "must watch or pay something", "it is none else")
+            raise ArgumentError("watched", None, "must be given", "nothing is paid, either")
         return float(functional.maturity)
 
     def excess(self, sample: Sample, times: Float[Array, " node"]) -> Float[Array, " path"]:

@@ -63,8 +63,11 @@ class AbstractTilt(eqx.Module):
 
     @property
     @abstractmethod
-    def sight(self) -> Hashable:
-        """What a trace must hold for this law; laws that see alike can be mixed."""
+    def sight(self) -> Hashable | None:
+        """What a trace must hold for this law, None if no other tilt's will do.
+
+        Tilts that see alike can be mixed, and so can the weaker versions of any tilt.
+        """
 
     @abstractmethod
     def weakened(self, strength: float) -> "AbstractTilt":

@@ -10,7 +10,6 @@ cross-entropy, a tilt follows the likeliest way into an event, and the others co
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -32,19 +31,20 @@ STRENGTHS = (0.5, 0.75, 1.0)
 """Rungs of a ladder."""
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(eqx.Module):
     """Tilted laws and the share of the reference law; the rest is divided equally.
 
     Attributes:
         tilts: at least one, or none for the reference law alone.
         reference: share of paths drawn under the reference law.
+        strengths: of the versions of each tilt that take part.
     """
 
     tilts: tuple[AbstractTilt, ...]
-    reference: float = 0.0
+    reference: float = eqx.field(static=True, default=0.0)
+    strengths: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
 
-    def __post_init__(self):
+    def __check_init__(self):
         if not 0.0 <= self.reference <= 1.0:
             raise ArgumentError("reference", self.reference, "must be in [0, 1]", "it is a share")
         if not self.tilts and self.reference < 1.0:
@@ -52,23 +52,33 @@ class Proposal:
                 "reference", self.reference, "must be 1 without tilts", "no other law is there"
             )
         kinds = {tilt.sight for tilt in self.tilts}
-        if len(kinds) > 1:
+        if len(self.tilts) > 1 and (len(kinds) > 1 or None in kinds):
             raise ArgumentError(
-                "tilts", kinds, "must be of one kind", "each is evaluated on all paths"
+                "tilts", kinds, "must see alike", "each is evaluated on the paths of all"
             )
 
     @classmethod
     def ladder(cls, tilt: AbstractTilt, reference: float) -> "Proposal":
         """Return the mixture of a tilt with its weaker versions and a share of the reference law."""
-        return cls(tuple(tilt.weakened(strength) for strength in STRENGTHS), reference)
+        return cls((tilt,), reference, STRENGTHS)
+
+    @property
+    def laws(self) -> list[AbstractTilt]:
+        """Every version of every tilt."""
+        return [
+            tilt if strength == 1.0 else tilt.weakened(strength)
+            for tilt in self.tilts
+            for strength in self.strengths
+        ]
 
     def counts(self, paths: int) -> list[int]:
         """Return how many of the paths each law draws, the reference law first."""
-        plain = round(self.reference * paths)
-        if not self.tilts:
+        laws = len(self.tilts) * len(self.strengths)
+        if laws == 0:
             return [paths]
-        each, rest = divmod(paths - plain, len(self.tilts))
-        return [plain, *(each + (index < rest) for index in range(len(self.tilts)))]
+        plain = round(self.reference * paths)
+        each, rest = divmod(paths - plain, laws)
+        return [plain, *(each + (index < rest) for index in range(laws))]
 
 
 class WeightedBatch(eqx.Module):
@@ -89,20 +99,20 @@ def sample_proposal(
     proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
 ) -> WeightedBatch:
     """Return `paths` weighted paths, in exact shares."""
-    counts = proposal.counts(paths)
+    counts, laws = proposal.counts(paths), proposal.laws
     samples, ratios, origins = [], [], []
     for law, count in enumerate(counts):
         if count == 0:
             continue
         noise = draw_noise(model, grid, count, key=jax.random.fold_in(key, law))
-        if not proposal.tilts:
+        if not laws:
             sample, known = model.sample(grid, drivers_of(model, noise)), jnp.zeros((1, count))
         elif law == 0:
-            sample, seen = proposal.tilts[0].watch(model, grid, noise)
-            known = _all_ratios(proposal.tilts, grid, seen)
+            sample, seen = laws[0].watch(model, grid, noise)
+            known = _all_ratios(laws, grid, seen)
         else:
-            batch = proposal.tilts[law - 1].draw(model, grid, noise)
-            sample, known = batch.sample, _all_ratios(proposal.tilts, grid, batch.path)
+            batch = laws[law - 1].draw(model, grid, noise)
+            sample, known = batch.sample, _all_ratios(laws, grid, batch.path)
         samples.append(sample)
         ratios.append(known)
         origins.append(np.full(count, law))
