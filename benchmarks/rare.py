@@ -32,11 +32,12 @@ from slisde.calibration.fit import calibrate
 from slisde.calibration.settings import TrainSettings
 from slisde.data.toy import INITIAL_VALUE, statistics, toy_problem
 from slisde.experiments.machine import describe
-from slisde.experiments.record import Record
+from slisde.experiments.record import Record, read
 from slisde.experiments.study import run_missing
 from slisde.files import write_whole
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
+from slisde.girsanov.branching import sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import fit_guide
@@ -62,6 +63,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
     "guided": {"driver": Driver.GUIDED, "reference": 0.1},
     "guided-ladder": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True},
+    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True, "branching": True},
 }
 TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS] + ["cost"]
@@ -107,6 +109,32 @@ def reference_sample(
     return np.frombuffer(file.read_bytes(), np.float32)
 
 
+def known_thresholds(
+    seed: int, model: SLiSDE, grid: TimeGrid, given: argparse.Namespace
+) -> tuple[dict[float, tuple[float, float]], int]:
+    """Return threshold and probability of every nominal one, and from how many paths they are known.
+
+    Cells of one backbone share them: a record of another variant saves the reference sample.
+    """
+    size = f"N={given.grid} pool={given.pool} reference={given.reference}"
+    for record in read(given.results) if given.results.exists() else []:
+        if record.get("seed") == seed and record["cell"].endswith(size):
+            events = {event["nominal"]: event for event in record["events"]}
+            if all(nominal in events for nominal in given.probabilities):
+                return {
+                    nominal: (event["threshold"], event["probability"])
+                    for nominal, event in events.items()
+                }, record["reference_paths"]
+    sample = reference_sample(seed, model, grid, given)
+    quantiles = {
+        nominal: float(np.quantile(sample, 1.0 - nominal)) for nominal in given.probabilities
+    }
+    return {
+        nominal: (threshold, float(np.mean(sample >= threshold)))
+        for nominal, threshold in quantiles.items()
+    }, sample.size
+
+
 def trained(
     name: str,
     tilt: AbstractTilt,
@@ -122,7 +150,9 @@ def trained(
         stored = read_stored(stem, kind="tilt")
         return fill(tilt, stored, stem), {name: stored.facts[name] for name in TRAINING_FACTS}
     start = time.time()
-    found = train_tilt(tilt, model, grid, event, TiltSettings(rounds=given.rounds), key=key)
+    found = train_tilt(
+        tilt, model, grid, event, TiltSettings(rounds=given.rounds, polish=given.polish), key=key
+    )
     facts: Record = {
         "reached": found.reached,
         "kl": found.rounds[-1].kl,
@@ -139,9 +169,10 @@ def plain(model, grid, key):
 
 
 @eqx.filter_jit
-def draw(proposal, model, grid, event, key):
-    batch = sample_proposal(proposal, model, grid, BATCH, key=key)
-    return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights, batch.origin
+def draw(proposal, model, grid, event, key, branching=False):
+    sample = sample_branching if branching else sample_proposal
+    batch = sample(proposal, model, grid, BATCH, key=key)
+    return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights
 
 
 def replicate(
@@ -150,19 +181,23 @@ def replicate(
     grid: TimeGrid,
     event: Event,
     probability: float,
+    branching: bool,
     given: argparse.Namespace,
 ) -> Record:
     """Return relative errors of all estimators and budgets, and what the weights are worth."""
     key = jax.random.key(2**31)
     start = time.time()
+    batches = -(-given.pool // BATCH)
     parts = [
-        draw(proposal, model, grid, event, jax.random.fold_in(key, i))
-        for i in range(-(-given.pool // BATCH))
+        draw(proposal, model, grid, event, jax.random.fold_in(key, i), branching)
+        for i in range(batches)
     ]
-    values, log_weights, origin = (jnp.concatenate(part) for part in zip(*parts, strict=True))
+    values, log_weights = (jnp.concatenate(part) for part in zip(*parts, strict=True))
     seconds = (time.time() - start) / values.size
     errors: Record = {}
     for budget in BUDGETS:
+        if branching and budget < BATCH:
+            continue  # the paths of a batch depend on each other: a part of it is no batch
         # A batch has its shares of laws in order: a smaller budget takes every fourth path of it.
         size = max(BATCH, budget)
         groups = min(given.replications, values.size // size)
@@ -178,7 +213,7 @@ def replicate(
     return {
         "errors": errors,
         "seconds_per_path": seconds,
-        "pooled": vars(diagnose(*(np.asarray(each) for each in (values, log_weights, origin)))),
+        "pooled": vars(diagnose(np.asarray(values), np.asarray(log_weights), batches=batches)),
     }
 
 
@@ -186,16 +221,16 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     seed, variant = cell.split(":")
     options = dict(VARIANTS[variant])
     reference, ladder = options.pop("reference", 0.0), options.pop("ladder", False)
+    branching = options.pop("branching", False)
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
-    sample = reference_sample(int(seed), model, grid, given)
+    thresholds, reference_paths = known_thresholds(int(seed), model, grid, given)
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
     tilt = None
     kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
-        threshold = float(np.quantile(sample, 1.0 - nominal))
-        probability = float(np.mean(sample >= threshold))
+        threshold, probability = thresholds[nominal]
         event = Event(Forward(1.0), threshold)
         event_key = jax.random.fold_in(key, index)
         if options["driver"] is Driver.GUIDED:
@@ -203,7 +238,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
             tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
         elif tilt is None:
             tilt = make_tilt(model, key=key, **options)
-        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{nominal:.0e}"
+        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{given.polish}-{nominal:.0e}"
         tilt, facts = trained(name, tilt, model, grid, event, given, event_key)
         proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
@@ -211,9 +246,9 @@ def run(cell: str, given: argparse.Namespace) -> Record:
                 "nominal": nominal,
                 "threshold": threshold,
                 "probability": probability,
-                "probability_error": (probability / sample.size) ** 0.5,
+                "probability_error": (probability / reference_paths) ** 0.5,
                 **facts,
-                **replicate(proposal, model, grid, event, probability, given),
+                **replicate(proposal, model, grid, event, probability, branching, given),
             }
         )
         report(cell, events[-1])
@@ -221,9 +256,10 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "seed": int(seed),
         "variant": variant,
         "grid": given.grid,
-        "reference_paths": sample.size,
+        "reference_paths": reference_paths,
         "pool": given.pool,
         "rounds": given.rounds,
+        "polish": given.polish,
         "events": events,
         "machine": describe(),
     }
@@ -242,12 +278,14 @@ def cost(given: argparse.Namespace) -> Record:
             for kind in (Driver.LAST, Driver.ALL)
         },
         "guided": Proposal((make_guided(model, grid, event),)),
+        "branching": Proposal.ladder(make_guided(model, grid, event), 0.1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):
         for name, each in kinds.items():
             start = time.perf_counter()
-            jax.block_until_ready(draw(each, model, grid, event, jax.random.key(turn)))
+            branching = name == "branching"
+            jax.block_until_ready(draw(each, model, grid, event, jax.random.key(turn), branching))
             if turn:  # the first one compiles
                 seconds[name].append(time.perf_counter() - start)
     return {
@@ -279,6 +317,7 @@ def main() -> None:
     add("--pool", default=102_400)
     add("--reference", default=800_000)
     add("--rounds", default=16)
+    add("--polish", default=32)
     add("--steps", default=300)
     add("--paths", default=512)
     add("--grid", default=512)

@@ -21,7 +21,7 @@ from slisde.girsanov.training import TiltSettings
 from slisde.model.stack import SLiSDE, Stacking
 from tests.experiments.untrained import untrained
 
-SETTINGS = TiltSettings(paths=512, rounds=6, enough=100.0)
+SETTINGS = TiltSettings(paths=512, rounds=6, polish=4, enough=100.0)
 PATHS = 4096
 
 

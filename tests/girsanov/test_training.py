@@ -12,17 +12,23 @@ from slisde.flow.mixture import drawn
 from slisde.functionals.terminal import Forward
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
-from slisde.girsanov.log_ratio import divergence
+from slisde.girsanov.log_ratio import divergence, log_ratio_score
 from slisde.girsanov.noise import draw_noise
-from slisde.girsanov.objective import Wall, snis_variance, target_weights
+from slisde.girsanov.objective import Wall, cross_entropy, snis_variance, target_weights
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
-from slisde.girsanov.training import TiltSettings, reachable_level, train_tilt
+from slisde.girsanov.training import (
+    EMPHASIS,
+    Pool,
+    TiltSettings,
+    reachable_level,
+    train_tilt,
+)
 from slisde.model.readouts import Readout
 from slisde.model.stack import SLiSDE
 from tests.girsanov.tilts import Gaussian, random_tilt, small_grid, small_model
 
-SETTINGS = TiltSettings(paths=512, rounds=10, enough=100.0)
+SETTINGS = TiltSettings(paths=512, rounds=10, polish=4, enough=100.0)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +116,26 @@ def test_the_variance_objective_is_the_variance_and_falls_along_its_gradient():
     moved = eqx.apply_updates(tilt, jax.tree.map(lambda g: -0.05 * g, gradient))
     assert float(objective(moved)) < float(objective(tilt))
     assert float(eqx.filter_jit(divergence)(moved, pace, batch.noise)) > 0.0
+
+
+def test_polishing_lowers_a_power_of_the_tilts_own_weights():
+    model, grid = small_model(), small_grid()
+    drew, tilt = (random_tilt(model, scale, driver=Driver.ALL) for scale in (0.1, 0.2))
+    pace = tilt.pace(grid)
+    batch = drew.draw(model, grid, draw_noise(model, grid, 500, key=jax.random.key(4)))
+    last = drawn(batch.sample)[:, -1]
+    pool = Pool(batch.path, last - 0.5, jnp.abs(last), batch.log_ratio)
+    shares = pool.target(jnp.zeros(()), clip=jnp.inf)
+
+    def power(tilt):
+        own = pool.magnitude * jnp.exp(-log_ratio_score(tilt, pace, pool.seen))
+        return jnp.log(shares @ own**EMPHASIS) / EMPHASIS
+
+    target = pool.emphasised(log_ratio_score(tilt, pace, pool.seen))
+    expected = eqx.filter_grad(power)(tilt)
+    found = eqx.filter_grad(lambda tilt: cross_entropy(tilt, pace, pool.seen, target))(tilt)
+    for slope, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        assert np.allclose(slope, other, rtol=1e-3, atol=1e-5)
 
 
 def test_a_model_without_innovation_has_no_last_layer_to_tilt():

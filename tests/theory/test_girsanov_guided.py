@@ -64,14 +64,16 @@ def test_a_walk_without_control_is_the_model(model, every):
     assert relative_error(drawn(walked.sample), expected) <= 1e-12
     last = model.layer_paths(GRID, drivers_of(model, noise))[-1]
     width = model.latent
-    assert relative_error(walked.records[:, -1 - width : -1], last[:-1][::every]) <= 1e-12
+    assert relative_error(walked.records[:, -2 - width : -2], last[:-1][::every]) <= 1e-12
+    sizes = np.mean(np.asarray(last[:-1][::every]) ** 2, axis=1)
+    assert relative_error(walked.records[:, -1], sizes) <= 1e-12
 
 
 def test_slopes_are_what_noise_adds_to_the_features(model):
     step, pace = 3, Pace(GRID, GRID.steps)
     # Slopes are those where no noise is: states before the last are normalised.
     noise = jax.tree.map(lambda x: x.at[step].set(0.0) if x.ndim == 3 else x, noise_of(model, 2))
-    weights = jnp.cos(jnp.arange(len(model.layers) * model.latent + 1) + 1.0)
+    weights = jnp.cos(jnp.arange(len(model.layers) * model.latent + 2) + 1.0)
     walked = walk(model, GRID, pace, noise, lambda _, __, slope: (None, slope(weights)))
     slopes = walked.records[step]
 

@@ -23,6 +23,7 @@ from slisde.experiments.rare_verdict import (
     unreached,
 )
 from slisde.flow.grid import TimeGrid
+from slisde.girsanov.branching import sample_branching
 from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
@@ -40,6 +41,9 @@ from slisde.model.stack import SLiSDE
 STREAM = 2**32 - 6
 """Folded into the run's key for rare events."""
 BATCH = 2048
+BRANCHING = 1024
+"""Paths of a batch that branches; there are at least `LEAST_BATCHES` of them for the error."""
+LEAST_BATCHES = 8
 REFERENCE = 0.1
 """Share of the paths that the reference law draws: weights are at most its inverse."""
 COST = {Driver.LAST: 1.3, Driver.ALL: 1.3, Driver.GUIDED: 2.0}
@@ -62,7 +66,8 @@ class Rare:
         plain: plain Monte Carlo at equal cost.
         tilted: the tilted estimate, None where there is none.
         kl: divergence of the tilt.
-        coverage: share of the plain paths nearest to the event that tilted paths go to.
+        coverage: share of the plain paths nearest to the event that tilted paths go to; None where
+            paths branch.
         training_paths: paths that the tilt was trained with, now or earlier.
         reused: whether the tilt was found in the run.
         verdict: what to do with it.
@@ -138,7 +143,8 @@ def rare_event(
         store.save(tilt, {"training_paths": training_paths})
 
     report("estimating")
-    tilted = _sampled(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
+    estimate = _branched if isinstance(tilt, GuidedTilt) else _sampled
+    tilted = estimate(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
     kl = float(_divergence(tilt, model, grid, key))
     return _answer(asked, plain, tilted, kl, training_paths, found is not None)
 
@@ -159,7 +165,7 @@ class _Drawn:
 
     diagnosis: Diagnosis
     nearest: float
-    coverage: float
+    coverage: float | None
 
 
 def best_driver(model: SLiSDE, event: Event) -> Driver:
@@ -273,6 +279,37 @@ def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -
         float(excess.max()),
         1.0 if asked.event.watched is None else coverage(excess, log_weights, origin),
     )
+
+
+def _branched(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:
+    """Return what branching paths of a proposal say, from independent batches."""
+    batches = max(LEAST_BATCHES, math.ceil(paths / BRANCHING))
+    size = math.ceil(paths / batches)
+    parts = [
+        _branching_batch(
+            proposal, asked.model, asked.grid, asked.event, size, jax.random.fold_in(key, index)
+        )
+        for index in range(batches)
+    ]
+    values, log_weights, excess = (
+        np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3)
+    )
+    found = diagnose(values, log_weights, batches=batches)
+    return _Drawn(found, float(excess.max()), None)
+
+
+@eqx.filter_jit
+def _branching_batch(
+    proposal: Proposal,
+    model: SLiSDE,
+    grid: TimeGrid,
+    event: Event,
+    paths: int,
+    key: PRNGKeyArray,
+):
+    batch = sample_branching(proposal, model, grid, paths, key=key)
+    times = jnp.asarray(grid.times)
+    return event.values(batch.sample, times), batch.log_weights, event.excess(batch.sample, times)
 
 
 @eqx.filter_jit

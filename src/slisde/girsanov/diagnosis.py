@@ -17,7 +17,7 @@ class Diagnosis:
 
     Attributes:
         value: n⁻¹ Σ w G.
-        standard_error: its standard error, laws being drawn in exact shares.
+        standard_error: its standard error, laws being drawn in exact shares, or from independent batches.
         paths: n.
         ess: effective sample size of the weights.
         event_ess: effective sample size of w |G|, the one that the error depends on.
@@ -43,7 +43,11 @@ class Diagnosis:
 
 
 def diagnose(
-    values: PerPath, log_weights: PerPath, origin: Int[np.ndarray, " path"] | None = None
+    values: PerPath,
+    log_weights: PerPath,
+    origin: Int[np.ndarray, " path"] | None = None,
+    *,
+    batches: int | None = None,
 ) -> Diagnosis:
     """Return the estimate of E_P[G] and its diagnostics.
 
@@ -51,6 +55,8 @@ def diagnose(
         values: G of every path.
         log_weights: log dP/dQ.
         origin: which law drew a path, where there are several.
+        batches: how many batches of equally many paths there are, where the paths of one depend on each
+            other; None where all are independent.
     """
     values, log_weights = (np.asarray(each, np.float64) for each in (values, log_weights))
     origin = np.zeros(values.size, int) if origin is None else np.asarray(origin)
@@ -61,14 +67,18 @@ def diagnose(
     with np.errstate(divide="ignore"):
         log_terms = log_weights[hits] + np.log(np.abs(values[hits]))
     total = sizes.sum()
+
+    def error(terms: PerPath) -> float:
+        return stratified_error(terms, origin) if batches is None else batch_error(terms, batches)
+
     return Diagnosis(
         float(terms.mean()),
-        stratified_error(terms, origin),
+        error(terms),
         values.size,
         _effective_size(weights),
         _effective_size(sizes),
         float(weights.mean()),
-        stratified_error(weights, origin),
+        error(weights),
         float(hits.mean()),
         pareto_shape(log_weights),
         pareto_shape(log_terms),
@@ -84,6 +94,12 @@ def stratified_error(terms: PerPath, origin: Int[np.ndarray, " path"]) -> float:
         if members.size > 1:
             variance += members.size * float(members.var(ddof=1))
     return math.sqrt(variance) / terms.size
+
+
+def batch_error(terms: PerPath, batches: int) -> float:
+    """Return the standard error of an average over independent batches of equally many terms."""
+    means = terms.reshape(batches, -1).mean(axis=1)
+    return float(means.std(ddof=1)) / math.sqrt(batches) if batches > 1 else math.inf
 
 
 def _effective_size(weights: PerPath) -> float:

@@ -1,24 +1,29 @@
 """A control that follows what is to be expected: an approximate conditioning on the event.
 
 Conditioning a diffusion on an event of probability h given the present adds the drift σᵀ∇ log h to its
-noise. Here the watched quantity X is taken as normal given the present, with mean m and variance s²,
+noise. Here the watched quantity X is given a mean m and a variance s² in view of the present,
 
-    h = Φ̄(d),   d = (H − m) / s,   u = κ · (φ(d) / Φ̄(d)) · σᵀ(∇m + d ∇s) / s.
+    h = h(d),   d = (H − m) / s,   u = −κ · (log h)′(d) · σᵀ(∇m + d ∇s) / s,
 
-m is linear in the states of all layers and in the observed value, and so is a part of s²; the rest of s²
-is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
+h(d) as in `slisde.girsanov.outcome_tail`: normal, or with the heavier tail of a spread that is unsettled.
+m is linear in the states of all layers, in the observed value and in the size of the last state, and so is
+a part of s²; the rest of s² is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
 They change sign with the states that the noise multiplies, which no control that is the same for all
 paths can follow. m and s² are fitted to plain paths; κ and a factor of s are trained. Whatever they are,
 the weights are exact.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.stats import norm
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
+from slisde.girsanov.initial import PerPath
+from slisde.girsanov.outcome_tail import hazard, log_reach
 from slisde.girsanov.pace import Gathered, Pace
+from slisde.girsanov.walk import Channels, Place, Slope
 
 KNOTS = 4
 """Knots of κ and of the factor of s, even in time."""
@@ -33,6 +38,8 @@ LEAST = 0.25
 
 Outlook = Float[Array, "control_step mean_variance_and_slopes path"]
 """m and the linear part of s² where control steps begin, then the slopes of both by channel."""
+OneOutlook = Float[Array, "mean_variance_and_slopes path"]
+"""The same where one control step begins."""
 
 
 class Guide(eqx.Module):
@@ -47,18 +54,32 @@ class Guide(eqx.Module):
         levels: of both where the features are zero.
         usual: means of s² and of ‖σᵀ∇m‖².
         local: share of s² that is proportional to ‖σᵀ∇m‖².
+        unrest: how unsettled s is, see `slisde.girsanov.outcome_tail`.
     """
 
     slopes: Float[Array, "control_step 2 feature"]
     levels: Float[Array, "control_step 2"]
     usual: Float[Array, "control_step 2"]
     local: Float[Array, " control_step"]
+    unrest: Float[Array, " control_step"]
 
     def __init__(self, pace: Pace, features: int):
         steps = pace.dt.shape[0]
         self.slopes = jnp.zeros((steps, 2, features))
         self.levels = jnp.concatenate([jnp.zeros((steps, 1)), jnp.ones((steps, 1))], axis=1)
         self.usual, self.local = jnp.ones((steps, 2)), jnp.zeros(steps)
+        self.unrest = jnp.zeros(steps)
+
+    @property
+    def undecided(self) -> Bool[Array, " control_step"]:
+        """Whether anything is expected still: not before a guide is fitted, nor after the event."""
+        return jnp.any(self.slopes != 0.0, axis=(1, 2))
+
+    def outlook(self, index: Int[Array, ""], place: Place, slope: Slope) -> OneOutlook:
+        """Return what is expected where a control step begins."""
+        rows = self.slopes[index]
+        values = rows @ place.features() + self.levels[index][:, None]
+        return jnp.concatenate([values, *(slope(row) for row in rows)])
 
 
 class Steering(eqx.Module):
@@ -100,11 +121,17 @@ class Steering(eqx.Module):
         self,
         pace: Pace,
         index: Int[Array, ""],
-        outlook: Float[Array, "mean_variance_and_slopes path"],
-    ) -> Float[Array, "channel path"]:
+        outlook: OneOutlook,
+    ) -> Channels:
         """Return u of one control step."""
-        usual, local, gain, width = (row[index][None] for row in self._rows(pace))
-        return self._control(usual, local, gain, width, outlook[None])[0]
+        usual, local, unrest, gain, width = (row[index][None] for row in self._rows(pace))
+        return self._control(usual, local, unrest, gain, width, outlook[None])[0]
+
+    def log_reach(self, pace: Pace, index: Int[Array, ""], outlook: OneOutlook) -> PerPath:
+        """Return log h of every path where a control step begins."""
+        usual, local, unrest, _, width = (row[index][None] for row in self._rows(pace))
+        distance = self._distance(usual, local, width, outlook[None])
+        return log_reach(distance.scaled, unrest[:, None])[0]
 
     def of_drawn(self, pace: Pace, noise: Gathered, features: Outlook | None) -> Gathered:
         """Return u when Δε^Q is `noise`; all that matters of it is in the outlook."""
@@ -120,12 +147,16 @@ class Steering(eqx.Module):
             jnp.exp(HALF * jnp.interp(pace.since, places, knots))
             for knots in (self.log_gain, self.log_width)
         )
-        return guide.usual, guide.local, gain, width
+        return guide.usual, guide.local, guide.unrest, gain, width
 
-    def _control(self, usual, local, gain, width, outlook):
+    def _control(self, usual, local, unrest, gain, width, outlook):
+        distance = self._distance(usual, local, width, outlook)
+        pull = (gain[:, None] * hazard(distance.scaled, unrest[:, None]) / distance.spread)[:, None]
+        return pull * (distance.slope + distance.scaled[:, None] * distance.spread_slope)
+
+    def _distance(self, usual, local, width, outlook) -> "_Distance":
         sign = 1.0 if self.above else -1.0
         channels = (outlook.shape[1] - 2) // 2
-        distance = sign * (jax.lax.stop_gradient(self.threshold) - outlook[:, 0])
         slope, variance_slope = sign * outlook[:, 2 : 2 + channels], outlook[:, 2 + channels :]
         least = LEAST * usual[:, :1]
         linear = jnp.maximum(outlook[:, 1], least)
@@ -133,13 +164,19 @@ class Steering(eqx.Module):
         own = jnp.sum(slope**2, axis=1) * (usual[:, 0] / usual[:, 1])[:, None]
         share = local[:, None]
         spread = width[:, None] * jnp.sqrt((1.0 - share) * linear + share * own)
-        distance = (distance / spread)[:, None]
         factor = 0.5 * ((1.0 - share) * width[:, None] ** 2 / spread)[:, None]
-        spread_slope = jnp.where(moving, factor * variance_slope, 0.0)
-        pull = hazard(distance) / spread[:, None]
-        return gain[:, None, None] * pull * (slope + distance * spread_slope)
+        return _Distance(
+            sign * (jax.lax.stop_gradient(self.threshold) - outlook[:, 0]) / spread,
+            spread,
+            slope,
+            jnp.where(moving, factor * variance_slope, 0.0),
+        )
 
 
-def hazard(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Return φ(x) / Φ̄(x)."""
-    return jnp.exp(norm.logpdf(x) - norm.logsf(x))
+class _Distance(NamedTuple):
+    """d, s, and the slopes of m and s towards the event."""
+
+    scaled: Float[Array, "control_step path"]
+    spread: Float[Array, "control_step path"]
+    slope: Gathered
+    spread_slope: Gathered

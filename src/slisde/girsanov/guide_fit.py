@@ -10,9 +10,10 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from slisde.flow.grid import TimeGrid
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide import Outlook, hazard
+from slisde.girsanov.guide import LEAST, Outlook
 from slisde.girsanov.guided import GuidedTilt, scaled
 from slisde.girsanov.noise import draw_noise
+from slisde.girsanov.outcome_tail import hazard, unrest_of
 from slisde.girsanov.walk import walk
 from slisde.model.stack import SLiSDE
 
@@ -22,6 +23,7 @@ RIDGE, VARIANCE_RIDGE = 1e-5, 1e-2
 """Penalties of the regressions of X and of (X − m)², beside unit variances of the features."""
 MOST_LOCAL = 0.9
 """Bound of the share of the variance that is proportional to the local one."""
+MOST_UNREST = 0.6
 SMALLEST = 1e-30
 
 AllFeatures: TypeAlias = Float[np.ndarray, "control_step feature path"]
@@ -59,17 +61,18 @@ def fit_guide(
     )
     tilt = eqx.tree_at(lambda t: t.steering.guide, tilt, guide)
     (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in keys])
-    usual, local = _variances(outlook, squares, alive)
+    usual, local, unrest = _variances(outlook, squares, alive)
     shift = _initial_shift(normals, outcome, float(tilt.steering.threshold), above=event.above)
     return eqx.tree_at(
         lambda t: (
             t.steering.guide.usual,
             t.steering.guide.local,
+            t.steering.guide.unrest,
             t.steering.centre,
             t.initial.shift,
         ),
         tilt,
-        tuple(_array(each) for each in (usual, local, outcome.mean(), shift)),
+        tuple(_array(each) for each in (usual, local, unrest, outcome.mean(), shift)),
     )
 
 
@@ -128,15 +131,19 @@ def _initial_shift(
     spread = max(float(outcome.std()), SMALLEST)
     slopes = normals @ (outcome - outcome.mean()) / outcome.size / spread
     distance = sign * (threshold - outcome.mean()) / spread
-    return sign * slopes * float(hazard(jnp.asarray(distance)))
+    return sign * slopes * float(hazard(jnp.asarray(distance), jnp.zeros(())))
 
 
 def _variances(
     outlook: Float[np.ndarray, "control_step mean_variance_and_slopes path"],
     squares: Float[np.ndarray, "control_step path"],
     alive: Bool[np.ndarray, " control_step"],
-) -> tuple[Float[np.ndarray, "control_step 2"], Float[np.ndarray, " control_step"]]:
-    """Return the means of (X − m)² and of ‖σᵀ∇m‖², and the share of the former that goes with the latter."""
+) -> tuple[
+    Float[np.ndarray, "control_step 2"],
+    Float[np.ndarray, " control_step"],
+    Float[np.ndarray, " control_step"],
+]:
+    """Return the means of (X − m)² and of ‖σᵀ∇m‖², the share of the former that goes with the latter, and τ."""
     channels = (outlook.shape[1] - 2) // 2
     local = np.sum(outlook[:, 2 : 2 + channels] ** 2, axis=1)
     variance, usual = np.maximum(squares.mean(axis=1), SMALLEST), local.mean(axis=1)
@@ -145,7 +152,13 @@ def _variances(
     moved = alive & (usual > 0.0)
     share = np.where(moved, np.clip(slope * usual / variance, 0.0, MOST_LOCAL), 0.0)
     means = np.stack([np.where(alive, variance, 1.0), np.where(moved, usual, 1.0)], axis=1)
-    return means, share
+    linear = np.maximum(outlook[:, 1], LEAST * means[:, :1])
+    spread = (1.0 - share)[:, None] * linear + share[:, None] * local * (
+        means[:, :1] / means[:, 1:]
+    )
+    ratios = squares / np.maximum(spread, SMALLEST)
+    kurtosis = np.mean(ratios**2, axis=1) / np.maximum(np.mean(ratios, axis=1) ** 2, SMALLEST)
+    return means, share, np.where(alive, np.minimum(unrest_of(kurtosis), MOST_UNREST), 0.0)
 
 
 def _joined(parts: list[tuple[Array, ...]]) -> list[np.ndarray]:

@@ -34,8 +34,8 @@ class GuidedTilt(AbstractTilt):
     steering: Steering
 
     @property
-    def sight(self) -> tuple[int, str]:
-        return self.control_steps, "guide"
+    def sight(self) -> None:
+        return None  # a trace holds what this guide expects
 
     def weakened(self, strength: float) -> "GuidedTilt":
         return GuidedTilt(
@@ -73,12 +73,9 @@ class GuidedTilt(AbstractTilt):
         self, model: SLiSDE, grid: TimeGrid, pace: Pace, noise: Noise, *, controlled: bool
     ) -> Walked:
         """Return the paths, with the outlook of each control step as records."""
-        guide = self.steering.guide
 
         def control(index, place, slope):
-            rows = guide.slopes[index]
-            values = rows @ place.features() + guide.levels[index][:, None]
-            outlook = jnp.concatenate([values, *(slope(row) for row in rows)])
+            outlook = self.steering.guide.outlook(index, place, slope)
             return self.steering.at(pace, index, outlook) if controlled else None, outlook
 
         return walk(model, grid, pace, noise, control)
@@ -107,7 +104,8 @@ def make_guided(
             "event", "a payoff", "must watch a quantity", "a guide says what is expected of it"
         )
     pace = Pace(grid, control_steps)
-    guide = Guide(pace, len(model.layers) * model.latent + 1)
+    features = len(model.layers) * model.latent + 2
+    guide = Guide(pace, features)
     threshold = scaled(model, event.threshold)
     return GuidedTilt(
         InitialTilt(model.latent, covariance=covariance),

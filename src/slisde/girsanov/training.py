@@ -1,7 +1,10 @@
 """Training of a tilt, from events that are easy to the one that is meant (paper: app:kl-regulariser).
 
 A round draws paths under the tilt as it is, and takes some steps on the cross-entropy of these and of
-the rounds before, each path weighted by the law that drew it.
+the rounds before, each path weighted by the law that drew it. The error of an estimate depends on the
+average of the tilt's own weight w = dP/dQ over the event, which the cross-entropy does not see. So the last
+rounds lower E[(w |G|)^a |G|] under the model's law: the gradient is that of a cross-entropy whose target has
+one more factor (w |G|)^a, and the paths that the tilt has left behind count more.
 """
 
 import math
@@ -19,11 +22,16 @@ from slisde.flow.grid import TimeGrid
 from slisde.girsanov.event import Event
 from slisde.girsanov.initial import PerPath
 from slisde.girsanov.law import AbstractTilt
+from slisde.girsanov.log_ratio import log_ratio_score
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import Wall, cross_entropy, penalty, target_weights
 from slisde.girsanov.pace import Trace
 from slisde.model.stack import SLiSDE
 
+EMPHASIS = 0.5
+"""a, between the cross-entropy at 0 and the second moment at 1, which was seen to follow single paths."""
+POLISHING_CLIP = 0.2
+"""Share of the gradient's bound that is left for it: single paths may dominate there."""
 MARGIN = 2.0
 """Nats that the wall leaves above −log p, which the conditional law of the event needs."""
 BATCH = 256
@@ -41,12 +49,14 @@ class TiltSettings:
         paths: fresh paths per round.
         enough: effective paths that there must be in the event of a round.
         approach: most rounds before the event itself; then it is trained for if any path reached it.
-        rounds: rounds at the event itself; the last half of them are averaged.
+        rounds: rounds at the event itself on the cross-entropy.
+        polish: rounds after them on the tilt's own weights.
         updates: gradient steps per round.
         memory: rounds whose paths are used, each with the weights of the law that drew it.
         learning_rate: of plain steps, which are natural ones for the level and the initial state; it
-            falls to a tenth over the rounds at the event.
-        clip: bound of the gradient's norm.
+            falls to a tenth over the rounds at the event, and again over those after them. The tilts of
+            the last half of either are averaged.
+        clip: bound of the gradient's norm on the cross-entropy; a fifth of it after that.
         kl_weight: λ of the wall.
         log_clip: bound of the target's log-weights about their mean.
     """
@@ -55,6 +65,7 @@ class TiltSettings:
     enough: float = 200.0
     approach: int = 30
     rounds: int = 32
+    polish: int = 32
     updates: int = 8
     memory: int = 16
     learning_rate: float = 0.1
@@ -68,14 +79,16 @@ class TiltSettings:
                 raise ArgumentError(
                     name, getattr(self, name), "must be at least 1", "it is a count"
                 )
+        if self.polish < 0:
+            raise ArgumentError("polish", self.polish, "must not be negative", "it is a count")
         if not 1.0 <= self.enough <= self.paths:
             raise ArgumentError(
                 "enough", self.enough, "must be in [1, paths]", "the first round has no more"
             )
 
-    def rate(self, done: int) -> float:
-        """Return the learning rate after `done` rounds at the event."""
-        falling = 0.5 * (1.0 + math.cos(math.pi * min(1.0, done / self.rounds)))
+    def rate(self, progress: float) -> float:
+        """Return the learning rate where a share of the rounds on an objective is done."""
+        falling = 0.5 * (1.0 + math.cos(math.pi * progress))
         return self.learning_rate * (0.1 + 0.9 * falling)
 
 
@@ -115,6 +128,17 @@ class Pool(eqx.Module):
         magnitude = jnp.where(level < 0.0, 1.0, self.magnitude)
         inside = jnp.where(self.excess >= level, magnitude, 0.0)
         return target_weights(inside, self.log_ratio, clip=clip)
+
+    def emphasised(self, own: PerPath) -> PerPath:
+        """Return w̄* of the event itself with one more factor of the tilt's own weights.
+
+        Nothing is clipped: the largest weights are what is to be lowered.
+
+        Args:
+            own: log dQ/dP of the tilt.
+        """
+        inside = jnp.where(self.excess >= 0.0, self.magnitude ** (1.0 + EMPHASIS), 0.0)
+        return target_weights(inside, self.log_ratio + EMPHASIS * own, clip=None)
 
 
 @dataclass(frozen=True)
@@ -170,7 +194,7 @@ def train_tilt(
     settings = TiltSettings() if settings is None else settings
     rounds: list[Round] = []
     pool, average, done = None, None, 0
-    while done < settings.rounds:
+    while done < settings.rounds + settings.polish:
         draw = jax.random.fold_in(key, len(rounds))
         batch, noise = _draw(tilt, model, grid, event, settings.paths, draw)
         pool = Pool.like(batch, settings.memory) if pool is None else pool
@@ -184,8 +208,14 @@ def train_tilt(
         inside = batch.excess >= level
         probability = float(jnp.mean(jnp.where(inside, jnp.exp(-batch.log_ratio), 0.0)))
         wall = Wall(settings.kl_weight, MARGIN - math.log(min(1.0, max(probability, TINY))))
-        rate = jnp.asarray(settings.rate(done))
-        tilt, kl = _improve(tilt, grid, pool, noise, jnp.asarray(level), wall, rate, settings, draw)
+        polishing = done >= settings.rounds
+        begun, length = (settings.rounds, settings.polish) if polishing else (0, settings.rounds)
+        rate = jnp.asarray(settings.rate((done - begun) / length))
+        clip = jnp.asarray(settings.clip * (POLISHING_CLIP if polishing else 1.0))
+        target = _target(tilt, grid, pool, jnp.asarray(level), settings.log_clip, polishing)
+        tilt, kl = _improve(
+            tilt, grid, pool, noise, target, wall, rate, clip, settings.updates, draw
+        )
         seen = Round(
             level, float(jnp.mean(inside)), probability, float(jnp.max(batch.excess)), float(kl)
         )
@@ -194,11 +224,11 @@ def train_tilt(
             report(seen)
         if level == 0.0:
             done += 1
-            if 2 * done > settings.rounds:
-                average = _averaged(average, tilt, done - settings.rounds // 2)
+            count = done - begun - length // 2
+            average = _averaged(average, tilt, count) if count > 0 else None
     return TrainedTilt(
         tilt if average is None else average,
-        done == settings.rounds,
+        done == settings.rounds + settings.polish,
         rounds,
         len(rounds) * settings.paths,
     )
@@ -239,15 +269,30 @@ def _remember(pool: Pool, batch: Pool, slot: Int[Array, ""]) -> Pool:
 
 
 @eqx.filter_jit
+def _target(
+    tilt: AbstractTilt,
+    grid: TimeGrid,
+    pool: Pool,
+    level: Float[Array, ""],
+    clip: float,
+    polishing: bool,
+) -> PerPath:
+    if polishing:
+        return pool.emphasised(log_ratio_score(tilt, tilt.pace(grid), pool.seen))
+    return pool.target(level, clip)
+
+
+@eqx.filter_jit
 def _improve(
     tilt: AbstractTilt,
     grid: TimeGrid,
     pool: Pool,
     noise: Trace,
-    level: Float[Array, ""],
+    target: PerPath,
     wall: Wall,
     rate: Float[Array, ""],
-    settings: TiltSettings,
+    clip: Float[Array, ""],
+    updates: int,
     key: PRNGKeyArray,
 ) -> tuple[AbstractTilt, Float[Array, ""]]:
     """Return the tilt after some steps, and its divergence.
@@ -256,7 +301,7 @@ def _improve(
     """
     pace = tilt.pace(grid)
     weights, static = eqx.partition(tilt, eqx.is_inexact_array)
-    cumulative = jnp.cumsum(pool.target(level, settings.log_clip))
+    cumulative = jnp.cumsum(target)
     alike = jnp.full(BATCH, 1.0 / BATCH)
     drawn = _take(noise, slice(0, BATCH))
 
@@ -270,10 +315,10 @@ def _improve(
         chosen = jnp.searchsorted(cumulative, places)
         gradient, kl = jax.grad(loss, has_aux=True)(weights, chosen)
         size = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
-        step = rate * settings.clip / jnp.maximum(size, settings.clip)
+        step = rate * clip / jnp.maximum(size, clip)
         return jax.tree.map(lambda old, slope: old - step * slope, weights, gradient), kl
 
-    keys = jax.random.split(jax.random.fold_in(key, RESAMPLING), settings.updates)
+    keys = jax.random.split(jax.random.fold_in(key, RESAMPLING), updates)
     weights, kl = jax.lax.scan(update, weights, keys)
     tilt = eqx.combine(weights, static)
     return eqx.tree_at(lambda t: t.initial, tilt, tilt.initial.widened()), kl[-1]

@@ -4,7 +4,6 @@ Inside a control step the control is held and every layer is affine in its own s
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -48,11 +47,13 @@ class Place(eqx.Module):
     def features(self) -> Float[Array, "feature path"]:
         """Return all of it as one array, the states before the last as gates see them.
 
-        Such a state may grow without bound along a path, only its direction matters to the next layer.
+        Such a state may grow without bound along a path, only its direction matters to the next layer. The
+        mean square of the last state comes last: noise that multiplies it makes wild what is large.
         """
         *prefix, last = self.states
         seen = [normalise(state, Norm.RMS, FEATURE_EPSILON) for state in prefix]
-        return jnp.concatenate([*seen, last, self.position[None]])
+        size = jnp.mean(last**2, axis=0)
+        return jnp.concatenate([*seen, last, self.position[None], size[None]])
 
 
 Slope: TypeAlias = Callable[[Float[Array, " feature"]], Channels]
@@ -67,6 +68,20 @@ class Steps(NamedTuple):
     varying: list[Any]
     level: Float[Array, " step"]
     dt: StepSizes
+
+
+class Piece(NamedTuple):
+    """Some steps of a walk, and what was drawn for them."""
+
+    steps: Steps
+    drawn: list[Array]
+
+
+class Passed(NamedTuple):
+    """The read-out states at the ends of some steps, and the noise that drove them."""
+
+    values: Values
+    increments: list[Array]
 
 
 class Walked(NamedTuple):
@@ -106,51 +121,51 @@ def walk(model: SLiSDE, grid: TimeGrid, pace: Pace, noise: Noise, control: Contr
         noise: as drawn; its initial state is where the paths begin.
         control: what to do at the start of each control step.
     """
-    walker = _Walker(model, model.on_grid(grid, drivers_of(model, noise)))
-    initial = model.started(noise.initial)
-    start = Place([initial] * len(model.layers), jnp.zeros_like(noise.initial[0]))
-    increments = [noise.prefix] if noise.own is None else [noise.prefix, noise.own]
-    _, (values, increments, records) = scan_chunks(
-        partial(walker.control_step, control),
-        (jnp.zeros((), int), start),
-        (walker.steps(grid), increments),
-        pace.every,
-    )
-    first = jnp.einsum("od,dp->op", model.readout.kernel, initial)
-    path = _noise(noise.initial, increments)
-    sample = model.read(grid, drivers_of(model, path), jnp.concatenate([first[None], values]))
-    return Walked(sample, path, records)
+    walker = Walker(model, grid, noise)
 
-
-class _Walker:
-    """A model on a grid that goes from place to place."""
-
-    def __init__(self, model: SLiSDE, stack: list[LayerOnGrid]):
-        self.model, self.stack = model, stack
-
-    def steps(self, grid: TimeGrid) -> Steps:
-        """Return all steps of the grid."""
-        readout = self.model.readout
-        martingale = isinstance(readout, MartingaleReadout)
-        level = readout.level(grid) if martingale else jnp.ones(grid.steps)
-        return Steps(by_step(self.stack), level, grid.dt)
-
-    def control_step(self, control: Control, carry, piece):
-        """Return the place after a control step, and what happened in it."""
+    def control_step(carry, piece):
         index, place = carry
-        steps, drawn = piece
-        u, record = control(index, place, self._slope(place, *jax.tree.map(lambda x: x[:1], piece)))
-        if u is not None:
-            drawn = _shifted(drawn, u, steps.dt)
-        drivers = self._drivers(place, drawn)
-        states, values = advance_stack(
-            self._driven(steps, drivers), place.states, self.model.readout.kernel, Evaluation.AUTO
-        )
-        place = Place(states, place.position + self._gained(values, steps, drivers))
-        return (index + 1, place), (values[1:], drawn, jax.tree.map(lambda x: x[None], record))
+        u, record = control(index, place, walker.slope(place, piece))
+        place, passed = walker.advance(place, piece, u)
+        return (index + 1, place), (passed, jax.tree.map(lambda x: x[None], record))
 
-    def _slope(self, place: Place, first: Steps, drawn: list[Array]) -> Slope:
+    _, (passed, records) = scan_chunks(
+        control_step, (jnp.zeros((), int), walker.start), walker.pieces, pace.every
+    )
+    return Walked(*walker.finished(noise.initial, passed), records)
+
+
+class Walker:
+    """A model on a grid that goes from place to place.
+
+    Args:
+        model: a model that `check_walkable` accepts.
+        grid: the time grid.
+        noise: as drawn; its initial state is where the paths begin.
+    """
+
+    def __init__(self, model: SLiSDE, grid: TimeGrid, noise: Noise):
+        self._model, self._grid, self._initial = model, grid, noise.initial
+        self._stack = model.on_grid(grid, drivers_of(model, noise))
+        self._drawn = [noise.prefix] if noise.own is None else [noise.prefix, noise.own]
+
+    @property
+    def start(self) -> Place:
+        """Where the paths begin."""
+        states = [self._model.started(self._initial)] * len(self._stack)
+        return Place(states, jnp.zeros_like(self._initial[0]))
+
+    @property
+    def pieces(self) -> Piece:
+        """All steps of the grid."""
+        readout = self._model.readout
+        martingale = isinstance(readout, MartingaleReadout)
+        level = readout.level(self._grid) if martingale else jnp.ones(self._grid.steps)
+        return Piece(Steps(by_step(self._stack), level, self._grid.dt), self._drawn)
+
+    def slope(self, place: Place, piece: Piece) -> Slope:
         """Return the slopes of features after one step in its noise, where that is zero."""
+        first, drawn = jax.tree.map(lambda x: x[:1], piece)
         features, pull = jax.vjp(
             lambda noise: self._after(place, first, self._drivers(place, noise)).features(),
             jax.tree.map(jnp.zeros_like, drawn),
@@ -161,6 +176,26 @@ class _Walker:
             return jnp.concatenate([each[0] for each in slopes])
 
         return slope
+
+    def advance(self, place: Place, piece: Piece, u: Channels | None) -> tuple[Place, Passed]:
+        """Return the place after some steps under a control, and what was passed."""
+        steps, drawn = piece
+        if u is not None:
+            drawn = _shifted(drawn, u, steps.dt)
+        drivers = self._drivers(place, drawn)
+        states, values = advance_stack(
+            self._driven(steps, drivers), place.states, self._model.readout.kernel, Evaluation.AUTO
+        )
+        place = Place(states, place.position + self._gained(values, steps, drivers))
+        return place, Passed(values[1:], drawn)
+
+    def finished(self, initial: LatentState, passed: Passed) -> tuple[Sample, Noise]:
+        """Return the observed paths, and all noise that drove them."""
+        model = self._model
+        first = jnp.einsum("od,dp->op", model.readout.kernel, model.started(initial))
+        path = _noise(initial, passed.increments)
+        values = jnp.concatenate([first[None], passed.values])
+        return model.read(self._grid, drivers_of(model, path), values), path
 
     def _after(self, place: Place, step: Steps, drivers: Drivers) -> Place:
         """Return the place after one step, in plain JAX.
@@ -175,27 +210,27 @@ class _Walker:
             states.append(advance(flow.transition, only, state))
             before = state
         ends = jnp.stack([place.states[-1], states[-1]])
-        values = jnp.einsum("od,kdp->kop", self.model.readout.kernel, ends)
+        values = jnp.einsum("od,kdp->kop", self._model.readout.kernel, ends)
         return Place(states, place.position + self._gained(values, step, drivers))
 
     def _driven(self, steps: Steps, drivers: Drivers) -> list[LayerOnGrid]:
         """Return the stack on some steps, with other drivers."""
-        by_layer = [drivers.prefix] * (len(self.stack) - 1) + [drivers.last]
+        by_layer = [drivers.prefix] * (len(self._stack) - 1) + [drivers.last]
         return [
             layer._replace(flow=layer.flow.driven_by(driver))
-            for layer, driver in zip(piece_of(self.stack, steps.varying), by_layer, strict=True)
+            for layer, driver in zip(piece_of(self._stack, steps.varying), by_layer, strict=True)
         ]
 
     def _gained(self, values: Values, steps: Steps, drivers: Drivers) -> PerPath:
         """Return what the position gains between the first and the last of the nodes."""
-        readout = self.model.readout
+        readout = self._model.readout
         if not isinstance(readout, MartingaleReadout):
             return values[-1, 0] - values[0, 0]
         returns = readout.returns(values[:-1], steps.level, steps.dt, drivers.last, drivers.mixing)
         return jnp.sum(returns.latent + returns.own, axis=0)
 
     def _drivers(self, place: Place, increments: list[Array]) -> Drivers:
-        return drivers_of(self.model, _noise(place.states[0], increments))
+        return drivers_of(self._model, _noise(place.states[0], increments))
 
 
 def _noise(initial: LatentState, increments: list[Array]) -> Noise:

@@ -31,7 +31,7 @@ def record(variant: str, seed: int, error: float):
 
 
 COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4}}
-RECORDS = [record("paper", 0, 0.2), record("paper", 1, 0.4), record("guided", 0, 0.1), COST]
+RECORDS = [record("paper", 0, 0.2), record("paper", 1, 0.4), record("branching", 0, 0.1), COST]
 
 
 def row(table, name: str) -> list[str]:
@@ -44,10 +44,10 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     cells = row(table, "the paper's tilt, weighted")
     assert cells[1] == "0.16 ± 0.02"
     assert cells[2].startswith("0.30 ± 0.10")
-    assert row(table, "all noise, guided by the states")[2].startswith("0.10")
+    assert row(table, "guided, ladder, branching")[2].startswith("0.10")
     assert row(table, "all noise")[2] == "not run yet"
     assert row(table, "the paper's tilt: spread of the estimates")[4].startswith("0.15")
-    assert row(table, "all noise, guided by the states: hit rate")[2].startswith("50%")
+    assert row(table, "guided, ladder, branching: hit rate")[2].startswith("50%")
 
 
 def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():
@@ -63,3 +63,12 @@ def test_all_budgets_and_estimators_are_shown():
     cells = row(table, "p ≈ 10⁻³, self-normalised")
     assert cells[2].startswith("0.60")
     assert cells[3].startswith("0.20")
+
+
+def test_budgets_below_a_batch_that_branches_stay_empty():
+    branching = record("branching", 0, 0.1)
+    for event in branching["events"]:
+        del event["errors"]["256"]
+    cells = row(full([branching]), "p ≈ 10⁻², weighted")
+    assert cells[3] == ""
+    assert cells[6].startswith("0.10")

@@ -49,10 +49,16 @@ VARIANTS = {
     "all-ladder": "all noise, ladder",
     "guided": "all noise, guided by the states",
     "guided-ladder": "guided, ladder",
+    "branching": "guided, ladder, branching",
 }
-DETAILED = ("paper", "guided")
+DETAILED = ("paper", "branching")
 """Variants of which more is shown."""
-COSTS = {"last": "the paper's tilt", "all": "a tilt of all noise", "guided": "a guided one"}
+COSTS = {
+    "last": "the paper's tilt",
+    "all": "a tilt of all noise",
+    "guided": "a guided one",
+    "branching": "one that branches",
+}
 
 
 def short(records: Sequence[Record]) -> Table:
@@ -107,7 +113,7 @@ def full(records: Sequence[Record]) -> Table:
     heads = [
         f"n = {budget:,}, {whose}"
         for budget in BUDGETS
-        for whose in ("paper", "ours, the paper's tilt", "ours, guided")
+        for whose in ("paper", "ours, the paper's tilt", "ours, branching")
     ]
     return Table(
         "Rare events of TOY: relative errors of all estimators and budgets",
@@ -159,6 +165,8 @@ def _errors(
     records: Sequence[Record], variant: str, estimator: str, probability: float, budget: int
 ) -> Cell:
     events = _events(records, variant, probability)
+    if events and all(str(budget) not in event["errors"] for event in events):
+        return ""
     return over_seeds([event["errors"][str(budget)][estimator] for event in events], ".2f")
 
 
@@ -181,7 +189,8 @@ def _notes(records: Sequence[Record]) -> list[str]:
         f"Ours: three-layer TOY models on {first['grid']} time steps with ρ = 0, fitted by 300 steps of 512 "
         f"paths; a seed is a model. Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
-        "that of its binomial law. Guided tilts and ladders have a tenth of plain paths. The spread is relative to the mean of the "
+        "that of its binomial law. Guided tilts and ladders have a tenth of plain paths. "
+        "Branching paths are drawn 1,024 at a time, which is their smallest budget. The spread is relative to the mean of the "
         "estimates and so without the error of the known probability, "
         f"which at 10⁻⁴ is {1.0 / math.sqrt(1e-4 * first['reference_paths']):.0%}.",
     ]
@@ -189,7 +198,11 @@ def _notes(records: Sequence[Record]) -> list[str]:
 
 
 def _cost(seconds: dict[str, float]) -> str:
-    ratios = [f"{name} {seconds[key] / seconds['plain']:.2f}" for key, name in COSTS.items()]
+    ratios = [
+        f"{name} {seconds[key] / seconds['plain']:.2f}"
+        for key, name in COSTS.items()
+        if key in seconds
+    ]
     return (
         f"Relative to a plain path, a path costs under {', under '.join(ratios)} times as much "
         "(medians of batches that were timed in turns)."

@@ -1,0 +1,197 @@
+"""Tilted paths that branch: where the guide sees promise a path goes on as several, where not it ends.
+
+The weights of a tilt multiply along a path, and a few of them come to count for all. Here paths are
+chosen anew where a control step begins, with chances
+
+    π ∝ W Σ_j α_j h_j / h̄_j,   W ← W / (n π),
+
+W being dP/dQ so far, α_j the shares of the laws, h_j a guide's probability of its event given the
+present, one for the reference law, and h̄_j its average over W. The average of W G keeps its expectation E_P[G] whatever h is (Del Moral and Garnier, "Genealogical
+particle analysis of rare events", Ann. Appl. Probab. 2005; Whiteley and Lee, "Twisted particle filters",
+Ann. Statist. 2014). The reference law's share is chosen by weights alone, and weaker versions of the tilt
+go for easier events, so that what the guide thinks little of is left some paths. Paths of a batch depend
+on each other: errors come from independent batches.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from slisde.errors import ArgumentError
+from slisde.flow.grid import TimeGrid
+from slisde.flow.mixture import Sample
+from slisde.flow.scan import scan_chunks
+from slisde.girsanov.guided import GuidedTilt
+from slisde.girsanov.initial import PerPath
+from slisde.girsanov.noise import Noise, draw_noise
+from slisde.girsanov.proposal import Proposal, balance_log_weights
+from slisde.girsanov.walk import Walker
+from slisde.girsanov.weights import effective_size
+from slisde.model.stack import SLiSDE
+
+DIVERSITY = 0.5
+"""Share of effective paths below which paths are chosen anew."""
+CHOICE = 2**32 - 7
+"""Folded into a batch's key for these choices."""
+
+Ancestors = Int[Array, " path"]
+
+
+class Branched(NamedTuple):
+    """A batch of paths that depend on each other.
+
+    Attributes:
+        sample: the observed paths, ancestors included.
+        path: the noise that drives the model to them.
+        log_weights: log W.
+        choices: at how many control steps paths were chosen anew.
+    """
+
+    sample: Sample
+    path: Noise
+    log_weights: PerPath
+    choices: Int[Array, ""]
+
+
+def sample_branching(
+    proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
+) -> Branched:
+    """Return a batch of weighted paths of a proposal, chosen anew on the way.
+
+    Args:
+        proposal: versions of one guided tilt, and a share of the reference law.
+        model: the fitted model.
+        grid: the time grid.
+        paths: how many.
+        key: random key.
+    """
+    tilt, laws = _guided(proposal)
+    pace, guide = tilt.pace(grid), tilt.steering.guide
+    counts = proposal.counts(paths)
+    origin = jnp.asarray(np.repeat(np.arange(len(counts)), counts))
+    log_shares = jnp.log(jnp.asarray(counts) / paths)
+    noise = draw_noise(model, grid, paths, key=key)
+    initial = _of_origin(
+        [noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin
+    )
+    walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
+    places = jax.random.uniform(jax.random.fold_in(key, CHOICE), pace.dt.shape, initial.dtype)
+
+    def control_step(carry, piece):
+        index, place, swarm = carry
+        outlook = guide.outlook(index, place, walker.slope(place, piece))
+        reach = [law.steering.log_reach(pace, index, outlook) for law in laws]
+        log_reach = jnp.stack([jnp.zeros(paths), *reach])
+        swarm, ancestors = chosen(
+            swarm, log_reach, log_shares, places[index], guide.undecided[index]
+        )
+        place, outlook = jax.tree.map(lambda x: x[..., ancestors], (place, outlook))
+        steered = [law.steering.at(pace, index, outlook) for law in laws]
+        controls = jnp.stack([jnp.zeros_like(steered[0]), *steered])
+        u = _of_origin(controls, swarm.origin)
+        place, passed = walker.advance(place, piece, u)
+        increments = jnp.concatenate([each.sum(axis=0) for each in passed.increments])
+        work = jnp.einsum("lcp,cp->lp", controls, increments)
+        energy = 0.5 * jnp.sum(controls**2, axis=1) * pace.dt[index]
+        return (index + 1, place, swarm.moved(work - energy, log_shares)), (passed, ancestors[None])
+
+    ratios = jnp.stack([jnp.zeros(paths), *(law.initial.log_ratio(initial) for law in laws)])
+    swarm = Swarm(origin, jnp.zeros_like(ratios), jnp.zeros(paths)).moved(ratios, log_shares)
+    (_, _, swarm), (passed, ancestors) = scan_chunks(
+        control_step, (jnp.zeros((), int), walker.start, swarm), walker.pieces, pace.every
+    )
+    lines, first = lineages(ancestors)
+    held = jnp.repeat(lines, pace.every, axis=0)[: pace.steps]
+    passed = jax.tree.map(lambda x: jnp.take_along_axis(x, held[:, None], axis=-1), passed)
+    sample, path = walker.finished(initial[:, first], passed)
+    moved = jnp.any(ancestors != jnp.arange(paths)[None], axis=1)
+    return Branched(sample, path, swarm.log_weights, jnp.sum(moved))
+
+
+class Swarm(NamedTuple):
+    """What paths under way carry with them.
+
+    Attributes:
+        origin: which law draws a path, 0 for the reference law; its branches keep it.
+        log_ratios: log dQ_j/dP of every law so far.
+        log_weights: log W.
+    """
+
+    origin: Int[Array, " path"]
+    log_ratios: Float[Array, "law path"]
+    log_weights: PerPath
+
+    def moved(self, gained: Float[Array, "law path"], log_shares: Float[Array, " law"]) -> "Swarm":
+        """Return the same after a move that gains so much of every log dQ_j/dP."""
+        after = self.log_ratios + gained
+        change = balance_log_weights(after, log_shares) - balance_log_weights(
+            self.log_ratios, log_shares
+        )
+        return Swarm(self.origin, after, self.log_weights + change)
+
+
+def _of_origin(
+    values: list[Float[Array, "row path"]] | Float[Array, "law row path"],
+    origin: Int[Array, " path"],
+) -> Float[Array, "row path"]:
+    """Return each path's row of its own law."""
+    return jnp.take_along_axis(jnp.asarray(values), origin[None, None], axis=0)[0]
+
+
+def chosen(
+    swarm: Swarm,
+    log_reach: Float[Array, "law path"],
+    log_shares: Float[Array, " law"],
+    place: Float[Array, ""],
+    undecided: Bool[Array, ""] | bool = True,
+) -> tuple[Swarm, Ancestors]:
+    """Return the paths after a choice, or as they were where they are diverse enough.
+
+    Args:
+        swarm: the paths.
+        log_reach: log h_j.
+        log_shares: log α_j.
+        place: uniform in [0, 1); the choice is systematic.
+        undecided: whether there is anything left to choose for.
+    """
+    log_weights = swarm.log_weights
+    count = log_weights.shape[0]
+    means = jax.nn.logsumexp(log_weights[None] + log_reach, axis=1) - jax.nn.logsumexp(log_weights)
+    scores = log_weights - balance_log_weights(log_reach, log_shares - means)
+    ends = jnp.cumsum(jax.nn.softmax(scores))
+    wanted = (jnp.arange(count) + place) / count * ends[-1]
+    again = jnp.logical_and(undecided, effective_size(scores) < DIVERSITY * count)
+    ancestors = jnp.minimum(jnp.searchsorted(ends, wanted, side="right"), count - 1)
+    ancestors = jnp.where(again, ancestors, jnp.arange(count))
+    evened = log_weights - jax.nn.log_softmax(scores) - jnp.log(count)
+    swarm = swarm._replace(log_weights=jnp.where(again, evened, log_weights))
+    return jax.tree.map(lambda x: x[..., ancestors], swarm), ancestors
+
+
+def lineages(
+    ancestors: Int[Array, "control_step path"],
+) -> tuple[Int[Array, "control_step path"], Ancestors]:
+    """Return, for the paths at the end, which path was theirs in every control step, and at the start.
+
+    Args:
+        ancestors: at the beginning of each control step, whose continuation a path is.
+    """
+
+    def back(line, parents):
+        return parents[line], line
+
+    first, lines = jax.lax.scan(back, jnp.arange(ancestors.shape[1]), ancestors, reverse=True)
+    return lines, first
+
+
+def _guided(proposal: Proposal) -> tuple[GuidedTilt, list[GuidedTilt]]:
+    """Return the tilt and its versions, or say that the paths of other tilts do not branch."""
+    laws = [law for law in proposal.laws if isinstance(law, GuidedTilt)]
+    if len(proposal.tilts) != 1 or not isinstance(proposal.tilts[0], GuidedTilt):
+        raise ArgumentError(
+            "proposal", proposal.tilts, "must have one guided tilt", "its guide says who goes on"
+        )
+    return proposal.tilts[0], laws
