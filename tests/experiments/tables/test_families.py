@@ -38,6 +38,17 @@ def test_a_row_has_the_mean_over_its_seeds_beside_the_paper():
     assert other[4] == NOT_RUN
 
 
+def test_the_order_of_the_families_is_said_beside_the_papers():
+    losses = {"Neural SDE, L = 2": 3e-4, "SLiCE, L = 2": 1e-4, "SLiSDE, L = 2": 2e-4}
+    records = [record(row, 0, loss) for row, loss in losses.items()]
+    notes = families.toy([*records, record("SLiCE, L = 3", 0, 1e-4)]).notes
+    (order,) = [note for note in notes if "from best to worst" in note]
+    assert order == (
+        "L = 2, from best to worst by population loss: SLiCE, SLiSDE, Neural SDE; the paper's by loss: "
+        "SLiSDE, Neural SDE, SLiCE."
+    )
+
+
 def test_fits_that_failed_are_counted_and_shown():
     lost = {**record("SLiCE, L = 3", 0, 1.0), "error": "training diverged"}
     del lost["metrics"], lost["parameters"], lost["seconds_per_step"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from slisde.experiments.record import Record
 from slisde.experiments.sweep.run import score
@@ -128,10 +129,35 @@ def _table(
         ],
         [
             sweep_protocol(records),
+            *_orders(metrics[0], rows, records),
             *notes,
             f"Paper: {label}; means over seven seeds ± standard errors at its full protocol.",
         ],
     )
+
+
+def _orders(loss: Metric, rows: dict[str, Published], records: Sequence[Record]) -> list[str]:
+    """Return, for every depth that has been run, the families from best to worst, ours and the paper's."""
+    notes = []
+    for depth in dict.fromkeys(name.partition(", ")[2] for name in rows):
+        names = [name for name in rows if name.endswith(depth)]
+        found = {
+            name: [score(record) for record in matching(records, row=name) if "metrics" in record]
+            for name in names
+        }
+        if not all(found.values()):
+            continue
+        ours = sorted(names, key=lambda name: fmean(found[name]))
+        paper = sorted(names, key=lambda name: rows[name].first[0])
+        notes.append(
+            f"{depth}, from best to worst by population loss: {_families(ours)}; the paper's by "
+            f"{loss.head.partition(' (')[0]}: {_families(paper)}."
+        )
+    return notes
+
+
+def _families(names: Sequence[str]) -> str:
+    return ", ".join(name.partition(", ")[0] for name in names)
 
 
 def _row(known: Published, metrics: tuple[Metric, Metric], records: Sequence[Record]) -> list[Cell]:
