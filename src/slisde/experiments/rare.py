@@ -23,7 +23,7 @@ from slisde.experiments.rare_verdict import (
     unreached,
 )
 from slisde.flow.grid import TimeGrid
-from slisde.girsanov.branching import sample_branching
+from slisde.girsanov.branching import Branched, sample_branching
 from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
@@ -32,7 +32,7 @@ from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
-from slisde.girsanov.proposal import Proposal, sample_proposal
+from slisde.girsanov.proposal import Proposal, WeightedBatch, sample_proposal
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import Round, TiltSettings, TrainedTilt, train_tilt
 from slisde.girsanov.walk import check_walkable
@@ -266,14 +266,11 @@ def _untilted(asked: _Asked, plain: Diagnosis, verdict: Verdict, training_paths:
 
 
 def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:
-    """Return what paths of a proposal say, drawn in batches."""
+    """Return what independent paths of a proposal say, drawn in batches."""
     batches = math.ceil(paths / BATCH)
     size = math.ceil(paths / batches)
-    keys = [jax.random.fold_in(key, index) for index in range(batches)]
-    parts = [_batch(proposal, asked.model, asked.grid, asked.event, size, each) for each in keys]
-    values, log_weights, origin, excess = (
-        np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(4)
-    )
+    values, log_weights, excess = _batches(sample_proposal, asked, proposal, size, batches, key)
+    origin = np.tile(proposal.origin(size), batches)
     return _Drawn(
         diagnose(values, log_weights, origin),
         float(excess.max()),
@@ -285,35 +282,30 @@ def _branched(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) 
     """Return what branching paths of a proposal say, from independent batches."""
     batches = max(LEAST_BATCHES, math.ceil(paths / BRANCHING))
     size = math.ceil(paths / batches)
-    parts = [
-        _branching_batch(
-            proposal, asked.model, asked.grid, asked.event, size, jax.random.fold_in(key, index)
-        )
-        for index in range(batches)
-    ]
-    values, log_weights, excess = (
-        np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3)
-    )
+    values, log_weights, excess = _batches(sample_branching, asked, proposal, size, batches, key)
     found = diagnose(values, log_weights, batches=batches)
     return _Drawn(found, float(excess.max()), None)
 
 
-@eqx.filter_jit
-def _branching_batch(
+def _batches(
+    sample: Callable[..., WeightedBatch | Branched],
+    asked: _Asked,
     proposal: Proposal,
-    model: SLiSDE,
-    grid: TimeGrid,
-    event: Event,
-    paths: int,
+    size: int,
+    batches: int,
     key: PRNGKeyArray,
-):
-    batch = sample_branching(proposal, model, grid, paths, key=key)
-    times = jnp.asarray(grid.times)
-    return event.values(batch.sample, times), batch.log_weights, event.excess(batch.sample, times)
+) -> list[np.ndarray]:
+    """Return values, log-weights and excesses of all paths, batch after batch."""
+    keys = [jax.random.fold_in(key, index) for index in range(batches)]
+    parts = [
+        _batch(sample, proposal, asked.model, asked.grid, asked.event, size, each) for each in keys
+    ]
+    return [np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3)]
 
 
 @eqx.filter_jit
 def _batch(
+    sample: Callable[..., WeightedBatch | Branched],
     proposal: Proposal,
     model: SLiSDE,
     grid: TimeGrid,
@@ -321,10 +313,9 @@ def _batch(
     paths: int,
     key: PRNGKeyArray,
 ):
-    batch = sample_proposal(proposal, model, grid, paths, key=key)
+    batch = sample(proposal, model, grid, paths, key=key)
     times = jnp.asarray(grid.times)
-    values, excess = event.values(batch.sample, times), event.excess(batch.sample, times)
-    return values, batch.log_weights, batch.origin, excess
+    return event.values(batch.sample, times), batch.log_weights, event.excess(batch.sample, times)
 
 
 @eqx.filter_jit

@@ -6,9 +6,9 @@ chosen anew where a control step begins, with chances
     π ∝ W Σ_j α_j h_j / h̄_j,   W ← W / (n π),
 
 W being dP/dQ so far, α_j the shares of the laws, h_j a guide's probability of its event given the
-present, one for the reference law, and h̄_j its average over W. The average of W G keeps its expectation E_P[G] whatever h is (Del Moral and Garnier, "Genealogical
-particle analysis of rare events", Ann. Appl. Probab. 2005; Whiteley and Lee, "Twisted particle filters",
-Ann. Statist. 2014). The reference law's share is chosen by weights alone, and weaker versions of the tilt
+present, one for the reference law, and h̄_j its average over W. The average of W G keeps its expectation
+E_P[G] whatever h is (Del Moral and Garnier, "Genealogical particle analysis of rare events", Ann. Appl.
+Probab. 2005; Whiteley and Lee, "Twisted particle filters", Ann. Statist. 2014). The reference law's share is chosen by weights alone, and weaker versions of the tilt
 go for easier events, so that what the guide thinks little of is left some paths. Paths of a batch depend
 on each other: errors come from independent batches.
 """
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from slisde.errors import ArgumentError
@@ -70,9 +69,8 @@ def sample_branching(
     """
     tilt, laws = _guided(proposal)
     pace, guide = tilt.pace(grid), tilt.steering.guide
-    counts = proposal.counts(paths)
-    origin = jnp.asarray(np.repeat(np.arange(len(counts)), counts))
-    log_shares = jnp.log(jnp.asarray(counts) / paths)
+    origin = jnp.asarray(proposal.origin(paths))
+    log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
     noise = draw_noise(model, grid, paths, key=key)
     initial = _of_origin(
         [noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin

@@ -80,6 +80,11 @@ class Proposal(eqx.Module):
         each, rest = divmod(paths - plain, laws)
         return [plain, *(each + (index < rest) for index in range(laws))]
 
+    def origin(self, paths: int) -> Int[np.ndarray, " path"]:
+        """Return which law draws each of the paths, 0 for the reference law; law comes after law."""
+        counts = self.counts(paths)
+        return np.repeat(np.arange(len(counts)), counts)
+
 
 class WeightedBatch(eqx.Module):
     """Paths of a proposal, law after law.
@@ -100,7 +105,7 @@ def sample_proposal(
 ) -> WeightedBatch:
     """Return `paths` weighted paths, in exact shares."""
     counts, laws = proposal.counts(paths), proposal.laws
-    samples, ratios, origins = [], [], []
+    samples, ratios = [], []
     for law, count in enumerate(counts):
         if count == 0:
             continue
@@ -115,13 +120,12 @@ def sample_proposal(
             sample, known = batch.sample, _all_ratios(laws, grid, batch.path)
         samples.append(sample)
         ratios.append(known)
-        origins.append(np.full(count, law))
     log_shares = jnp.log(jnp.asarray(counts) / paths)
     log_ratios = jnp.concatenate(ratios, axis=1)
     return WeightedBatch(
         jax.tree.map(lambda *parts: jnp.concatenate(parts), *samples),
         balance_log_weights(log_ratios, log_shares),
-        jnp.asarray(np.concatenate(origins)),
+        jnp.asarray(proposal.origin(paths)),
     )
 
 

@@ -49,3 +49,10 @@ def test_the_cost_of_a_tilted_step_is_said():
     }
     (note,) = [note for note in tilt.arms([cost]).notes if "takes" in note]
     assert "1.20 times as long as an untilted one of as many paths, 1,024 on 128 time steps" in note
+
+
+def test_a_wall_that_was_never_reached_is_said_to_be():
+    high, low, other = (record(arm, 0, 1.0) for arm in ("combined", "wall-2", "wall-2"))
+    assert "the last digit" in tilt.controllers([high, low]).notes[-1]
+    other["held_out_loss"] = 2.0 * high["held_out_loss"]
+    assert "the last digit" not in tilt.controllers([high, other]).notes[-1]

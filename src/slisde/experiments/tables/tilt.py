@@ -91,7 +91,22 @@ def _compared(records: Sequence[Record], arm: str, other: str, key: str, paper: 
 
 def controllers(records: Sequence[Record]) -> Table:
     """Return the controllers of tab:abl-kl, the paper's numbers beside ours."""
-    return _table("Controllers of tilted far tails", "tab:abl-kl", CONTROLLERS, records)
+    table = _table("Controllers of tilted far tails", "tab:abl-kl", CONTROLLERS, records)
+    return replace(table, notes=[*table.notes, *_idle_walls(records)])
+
+
+def _idle_walls(records: Sequence[Record]) -> list[str]:
+    """Return that the lower wall was never reached, where its fits are those of the higher one."""
+    high, low = (
+        {record["seed"]: record["held_out_loss"] for record in matching(records, arm=arm)}
+        for arm in ("combined", "wall-2")
+    )
+    if not low or any(high.get(seed) != loss for seed, loss in low.items()):
+        return []
+    return [
+        "No tilt came to 2 nats here, so that the fits with the lower wall are those with the higher one to the "
+        "last digit."
+    ]
 
 
 def _table(
