@@ -12,7 +12,7 @@ from slisde.flow.mixture import drawn
 from slisde.girsanov.log_ratio import divergence, log_ratio_score
 from slisde.girsanov.noise import draw_noise, drivers_of
 from slisde.girsanov.pace import features_of
-from slisde.girsanov.proposal import Proposal, sample_proposal
+from slisde.girsanov.proposal import Proposal, sample_proposal, weigh_plain_paths
 from slisde.girsanov.tilt import Driver, make_tilt
 from tests.builders import perturbed, relative_error
 from tests.girsanov.tilts import (
@@ -113,6 +113,16 @@ def test_the_rungs_of_a_ladder_are_weighted_together(case, key):
     assert np.bincount(batch.origin).tolist() == [400, 1200, 1200, 1200]
     assert np.all(weights <= 10.0 * (1.0 + 1e-12))
     assert abs(weights.mean() - 1.0) <= 4.0 * standard_error(weights)
+
+
+def test_plain_paths_have_the_weights_that_the_proposal_gives_them(case, key):
+    model, tilt, _ = case
+    proposal = Proposal.ladder(tilt, 0.1)
+    batch = eqx.filter_jit(weigh_plain_paths)(proposal, model, GRID, PATHS, key=key)
+    # The density of the proposal to the reference law has mean one under the latter.
+    densities = np.exp(-np.asarray(batch.log_weights))
+    assert np.all(densities >= 0.1 * (1.0 - 1e-12))
+    assert abs(densities.mean() - 1.0) <= 4.0 * standard_error(densities)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -86,8 +86,7 @@ def _print(result: "Rare") -> None:
         kept = "from the run" if result.reused else f"{result.training_paths:,} training paths"
         print(f"tilt         {result.kl:.2f} nats, {kept}")
         print(f"hit rate     {tilted.hit_rate:.1%} of {tilted.paths:,} paths")
-        if result.coverage is not None:
-            print(f"coverage     {result.coverage:.0%} of the plain paths nearest to the event")
+        print(f"coverage     {result.coverage:.0%} of the plain paths nearest to the event")
         print(f"effective    {tilted.event_ess:,.0f} paths in the event, {tilted.ess:,.0f} in all")
         print(f"mean weight  {tilted.mean_weight:.3f} ± {tilted.mean_weight_error:.1g}")
     print(f"verdict      {result.verdict}")

@@ -32,7 +32,12 @@ from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
-from slisde.girsanov.proposal import Proposal, WeightedBatch, sample_proposal
+from slisde.girsanov.proposal import (
+    Proposal,
+    WeightedBatch,
+    sample_proposal,
+    weigh_plain_paths,
+)
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import Round, TiltSettings, TrainedTilt, train_tilt
 from slisde.girsanov.walk import check_walkable
@@ -66,8 +71,7 @@ class Rare:
         plain: plain Monte Carlo at equal cost.
         tilted: the tilted estimate, None where there is none.
         kl: divergence of the tilt.
-        coverage: share of the plain paths nearest to the event that tilted paths go to; None where
-            paths branch.
+        coverage: share of the plain paths nearest to the event that tilted paths go to.
         training_paths: paths that the tilt was trained with, now or earlier.
         reused: whether the tilt was found in the run.
         verdict: what to do with it.
@@ -165,7 +169,7 @@ class _Drawn:
 
     diagnosis: Diagnosis
     nearest: float
-    coverage: float | None
+    coverage: float
 
 
 def best_driver(model: SLiSDE, event: Event) -> Driver:
@@ -283,8 +287,13 @@ def _branched(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) 
     batches = max(LEAST_BATCHES, math.ceil(paths / BRANCHING))
     size = math.ceil(paths / batches)
     values, log_weights, excess = _batches(sample_branching, asked, proposal, size, batches, key)
-    found = diagnose(values, log_weights, batches=batches)
-    return _Drawn(found, float(excess.max()), None)
+    watch_key = jax.random.fold_in(key, batches)
+    _, watched, plain = _batches(weigh_plain_paths, asked, proposal, BATCH, 1, watch_key)
+    return _Drawn(
+        diagnose(values, log_weights, batches=batches),
+        float(excess.max()),
+        coverage(plain, watched, np.zeros(BATCH, int)),
+    )
 
 
 def _batches(

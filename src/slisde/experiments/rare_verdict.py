@@ -40,13 +40,13 @@ class Verdict:
         return f"{self.advice}: {self.reason}"
 
 
-def judge(tilted: Diagnosis, plain: Diagnosis, coverage: float | None = None) -> Verdict:
+def judge(tilted: Diagnosis, plain: Diagnosis, coverage: float = 1.0) -> Verdict:
     """Return whether the tilted estimate can be used.
 
     Args:
         tilted: the estimate.
         plain: plain Monte Carlo at equal cost.
-        coverage: share of plain paths near the event that the proposal goes to, where it is known.
+        coverage: share of plain paths near the event that the proposal goes to.
     """
     collapsed = _collapse(tilted)
     if collapsed is not None:
@@ -64,7 +64,7 @@ def judge(tilted: Diagnosis, plain: Diagnosis, coverage: float | None = None) ->
             f"the tilt's {tilted.value:.3g} and plain Monte Carlo, {_plain(plain)}, are "
             f"{gap / spread:.1f} standard errors apart: the tilt misses a part of the event.",
         )
-    if coverage is not None and coverage < TRUSTED_COVERAGE:
+    if coverage < TRUSTED_COVERAGE:
         return Verdict(
             Advice.FALL_BACK,
             f"the tilt hardly goes to {1.0 - coverage:.0%} of the plain paths that come nearest to the "

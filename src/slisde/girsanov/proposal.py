@@ -129,6 +129,19 @@ def sample_proposal(
     )
 
 
+def weigh_plain_paths(
+    proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
+) -> WeightedBatch:
+    """Return paths of the reference law alone, with the weights that they have under the proposal."""
+    laws = proposal.laws
+    sample, seen = laws[0].watch(model, grid, draw_noise(model, grid, paths, key=key))
+    shares = jnp.asarray(
+        [proposal.reference, *[(1.0 - proposal.reference) / len(laws)] * len(laws)]
+    )
+    log_weights = balance_log_weights(_all_ratios(laws, grid, seen), jnp.log(shares))
+    return WeightedBatch(sample, log_weights, jnp.zeros(paths, int))
+
+
 def balance_log_weights(
     log_ratios: Float[Array, "law path"], log_shares: Float[Array, " law"]
 ) -> PerPath:
