@@ -7,10 +7,12 @@ def record(variant: str, seed: int, error: float):
     events = [
         {
             "nominal": nominal,
+            "probability": nominal,
             "errors": {
                 str(budget): {
                     "is": error,
                     "is_spread": 0.5 * error,
+                    "is_mean": 0.8 * nominal,
                     "truncated": error,
                     "snis": 2.0 * error,
                 }
@@ -48,6 +50,8 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     assert row(table, "all noise")[2] == "not run yet"
     assert row(table, "the paper's tilt: spread of the estimates")[4].startswith("0.15")
     assert row(table, "guided, ladder, branching: hit rate")[2].startswith("50%")
+    ratio = row(table, "guided, ladder, branching: mean estimate over the known one")
+    assert ratio[6].startswith("0.80")
 
 
 def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():

@@ -85,6 +85,10 @@ def short(records: Sequence[Record]) -> Table:
             ("hit_rate", "hit rate", ".0%"),
         )
     ]
+    rows += [
+        [f"{VARIANTS[variant]}: mean estimate over the known one", *_ratios(records, variant)]
+        for variant in DETAILED
+    ]
     heads = [f"p ≈ {POWERS[p]}, {whose}" for p in PROBABILITIES for whose in ("paper", "ours")]
     return Table(
         "Rare events of TOY: relative error of an estimate from 1,024 paths",
@@ -158,6 +162,17 @@ def _across_diagnostic(records: Sequence[Record], variant: str, key: str, form: 
     for probability in PROBABILITIES:
         found = [event["pooled"][key] for event in _events(records, variant, probability)]
         row += ["", over_seeds(found, form) if found else NOT_RUN]
+    return row
+
+
+def _ratios(records: Sequence[Record], variant: str) -> list[Cell]:
+    row: list[Cell] = []
+    for probability in PROBABILITIES:
+        found = [
+            event["errors"]["1024"]["is_mean"] / event["probability"]
+            for event in _events(records, variant, probability)
+        ]
+        row += ["", over_seeds(found, ".2f") if found else NOT_RUN]
     return row
 
 
