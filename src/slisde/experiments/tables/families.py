@@ -131,6 +131,8 @@ def _table(
             sweep_protocol(records),
             *_orders(metrics[0], rows, records),
             *notes,
+            "Milliseconds are medians of fits that ran beside other jobs on the machine; `slisde table timing` has those "
+            "of an idle one.",
             f"Paper: {label}; means over seven seeds ± standard errors at its full protocol.",
         ],
     )
