@@ -205,7 +205,8 @@ def _notes(records: Sequence[Record]) -> list[str]:
         f"paths; a seed is a model. Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
         "that of its binomial law. Guided tilts and ladders have a tenth of plain paths. "
-        "Branching paths are drawn 1,024 at a time, which is their smallest budget. The spread is relative to the mean of the "
+        "Branching paths are drawn 1,024 at a time, which is their smallest budget. The end of the training and the branching were "
+        "designed on the model of seed 0, one of those shown. The spread is relative to the mean of the "
         "estimates and so without the error of the known probability, "
         f"which at 10⁻⁴ is {1.0 / math.sqrt(1e-4 * first['reference_paths']):.0%}.",
     ]
