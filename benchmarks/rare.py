@@ -6,12 +6,10 @@ reference samples and the tilts are kept in the user's cache and shared by all v
     python benchmarks/rare.py [--replications 100] [--pool 102400] [--reference 800000] [CELL …]
 
 A cell is BACKBONE_SEED:VARIANT, the variants are the keys of `VARIANTS`, or `cost`, which times a batch of
-each kind of tilt in turn. A backbone is the three-layer
-TOY cell with an innovation of its own in the last layer (ρ = 0), fitted by a protocol shorter than the
-paper's: `--steps` steps of `--paths` paths with averaged errors, straight-through indicators and a
-learning rate of 3e-3. Thresholds are quantiles of its reference sample. Tilts are trained in the order
-of the thresholds, each but the guided ones starting from the one before; a replication is a batch of its budget, and
-replications of different budgets are drawn from one pool of paths.
+each kind of tilt in turn. A backbone is the three-layer TOY cell with an innovation of its own in the last
+layer (ρ = 0), fitted by one of `TRAININGS`. Thresholds are quantiles of its reference sample. Tilts are trained in the order of the thresholds, each but the guided ones starting from the
+one before; a replication is a batch of its budget, and replications of different budgets are drawn from one
+pool of paths.
 """
 
 import argparse
@@ -37,11 +35,11 @@ from slisde.experiments.study import run_missing
 from slisde.files import write_whole
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
-from slisde.girsanov.branching import sample_branching
+from slisde.girsanov.branching import branching_proposal, sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide_fit import fit_guide
-from slisde.girsanov.guided import make_guided
+from slisde.girsanov.guide_fit import fit_guides
+from slisde.girsanov.guided import make_growing, make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
@@ -63,7 +61,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
     "guided": {"driver": Driver.GUIDED, "reference": 0.1},
     "guided-ladder": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True},
-    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True, "branching": True},
+    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "branching": True},
+}
+TRAININGS = {
+    # the paper's, with a quarter of its paths a step
+    "paper": TrainSettings(steps=1000, paths=256),
+    # ours, which leads to laws with heavier tails
+    "ours": TrainSettings(
+        steps=300, paths=512, memory=0.97, straight_through=True, learning_rate=3e-3
+    ),
 }
 TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS] + ["cost"]
@@ -71,22 +77,19 @@ TIMED = 9
 """Batches of each kind whose median is taken."""
 
 
+def _fit(seed: int, given: argparse.Namespace) -> str:
+    return f"{seed}-N{given.grid}-{given.training}"
+
+
 def backbone(seed: int, grid: TimeGrid, given: argparse.Namespace) -> SLiSDE:
     """Return the fitted model of a seed, from the cache where it is there."""
     weights_key, run_key = jax.random.split(jax.random.key(seed))
     model = SLiSDE(32, 8, 3, initial_value=INITIAL_VALUE, rho=0.0, key=weights_key)
-    stem = CACHE / "rare" / f"backbone-{seed}-N{grid.steps}-B{given.paths}-steps{given.steps}"
+    stem = CACHE / "rare" / f"backbone-{_fit(seed, given)}"
     if stem.with_suffix(".json").exists():
         return fill(model, read_stored(stem, kind="model"), stem)
-    settings = TrainSettings(
-        steps=given.steps,
-        paths=given.paths,
-        memory=0.97,
-        straight_through=True,
-        learning_rate=3e-3,
-    )
     problem = toy_problem(statistics(cache=CACHE / "data"))
-    fit = calibrate(model, problem, grid, settings, key=run_key)
+    fit = calibrate(model, problem, grid, TRAININGS[given.training], key=run_key)
     stem.parent.mkdir(parents=True, exist_ok=True)
     save_tree(stem, fit.model, kind="model", facts={"loss": fit.losses[-1]})
     return fill(model, read_stored(stem, kind="model"), stem)
@@ -96,8 +99,7 @@ def reference_sample(
     seed: int, model: SLiSDE, grid: TimeGrid, given: argparse.Namespace
 ) -> np.ndarray:
     """Return terminal values of plain paths in rising order, from the cache where they are there."""
-    name = f"reference-{seed}-N{grid.steps}-B{given.paths}-steps{given.steps}-{given.reference}.npy"
-    file = CACHE / "rare" / name
+    file = CACHE / "rare" / f"reference-{_fit(seed, given)}-{given.reference}.npy"
     if not file.exists():
         key = jax.random.fold_in(jax.random.key(seed), 1)
         batches = -(-given.reference // BATCH)
@@ -109,6 +111,10 @@ def reference_sample(
     return np.frombuffer(file.read_bytes(), np.float32)
 
 
+def _size(given: argparse.Namespace) -> str:
+    return f"N={given.grid} training={given.training} pool={given.pool} reference={given.reference}"
+
+
 def known_thresholds(
     seed: int, model: SLiSDE, grid: TimeGrid, given: argparse.Namespace
 ) -> tuple[dict[float, tuple[float, float]], int]:
@@ -116,9 +122,8 @@ def known_thresholds(
 
     Cells of one backbone share them: a record of another variant saves the reference sample.
     """
-    size = f"N={given.grid} pool={given.pool} reference={given.reference}"
     for record in read(given.results) if given.results.exists() else []:
-        if record.get("seed") == seed and record["cell"].endswith(size):
+        if record.get("seed") == seed and record["cell"].endswith(_size(given)):
             events = {event["nominal"]: event for event in record["events"]}
             if all(nominal in events for nominal in given.probabilities):
                 return {
@@ -226,7 +231,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     model = backbone(int(seed), grid, given)
     thresholds, reference_paths = known_thresholds(int(seed), model, grid, given)
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
-    tilt = None
+    tilt, further = None, []
     kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
@@ -235,12 +240,19 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         event_key = jax.random.fold_in(key, index)
         if options["driver"] is Driver.GUIDED:
             # A guide aims at its event from the start, so that none starts from another one.
-            tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
+            untrained = make_guided(model, grid, event)
+            tilt, *further = fit_guides(untrained, model, grid, event, key=event_key)
         elif tilt is None:
             tilt = make_tilt(model, key=key, **options)
-        name = f"tilt-{seed}-{kind}-N{grid.steps}-rounds{given.rounds}-{given.polish}-{nominal:.0e}"
+        rounds = f"rounds{given.rounds}-{given.polish}"
+        name = f"tilt-{_fit(int(seed), given)}-{kind}-{rounds}-{nominal:.0e}"
         tilt, facts = trained(name, tilt, model, grid, event, given, event_key)
-        proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
+        if branching:
+            proposal = branching_proposal(tilt, *further, reference=reference)
+        elif ladder:
+            proposal = Proposal.ladder(tilt, reference)
+        else:
+            proposal = Proposal((tilt,), reference)
         events.append(
             {
                 "nominal": nominal,
@@ -256,6 +268,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "seed": int(seed),
         "variant": variant,
         "grid": given.grid,
+        "training": given.training,
         "reference_paths": reference_paths,
         "pool": given.pool,
         "rounds": given.rounds,
@@ -271,14 +284,15 @@ def cost(given: argparse.Namespace) -> Record:
     key = jax.random.key(0)
     model = SLiSDE(32, 8, 3, initial_value=INITIAL_VALUE, rho=0.0, key=key)
     event = Event(Forward(1.0), 1.0)
+    guided = make_guided(model, grid, event)
     kinds: dict[str, Proposal] = {
         "plain": Proposal((), 1.0),
         **{
             kind.value: Proposal((make_tilt(model, driver=kind, key=key),))
             for kind in (Driver.LAST, Driver.ALL)
         },
-        "guided": Proposal((make_guided(model, grid, event),)),
-        "branching": Proposal.ladder(make_guided(model, grid, event), 0.1),
+        "guided": Proposal((guided,)),
+        "branching": branching_proposal(guided, make_growing(guided), reference=0.1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):
@@ -318,15 +332,15 @@ def main() -> None:
     add("--reference", default=800_000)
     add("--rounds", default=16)
     add("--polish", default=32)
-    add("--steps", default=300)
-    add("--paths", default=512)
     add("--grid", default=512)
+    parser.add_argument("--training", choices=TRAININGS, default="paper")
     parser.add_argument("--probabilities", type=float, nargs="*", default=PROBABILITIES)
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
-    size = f"N={given.grid} pool={given.pool} reference={given.reference}"
     cells = {
-        f"{cell} {size}": partial(cost, given) if cell == "cost" else partial(run, cell, given)
+        f"{cell} {_size(given)}": partial(cost, given)
+        if cell == "cost"
+        else partial(run, cell, given)
         for cell in given.cells
     }
     run_missing(given.results, cells)

@@ -16,10 +16,10 @@ from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import fit_guide
 from slisde.girsanov.guided import make_guided
 from slisde.girsanov.noise import Noise, drivers_of
-from slisde.girsanov.pace import Pace
+from slisde.girsanov.pace import FEATURE_EPSILON, Pace
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
-from slisde.girsanov.walk import walk
+from slisde.girsanov.walk import OTHER_FEATURES, walk
 from slisde.model.stack import Stacking
 from tests.builders import relative_error
 from tests.girsanov.tilts import (
@@ -64,16 +64,17 @@ def test_a_walk_without_control_is_the_model(model, every):
     assert relative_error(drawn(walked.sample), expected) <= 1e-12
     last = model.layer_paths(GRID, drivers_of(model, noise))[-1]
     width = model.latent
-    assert relative_error(walked.records[:, -2 - width : -2], last[:-1][::every]) <= 1e-12
+    assert relative_error(walked.records[:, -3 - width : -3], last[:-1][::every]) <= 1e-12
     sizes = np.mean(np.asarray(last[:-1][::every]) ** 2, axis=1)
-    assert relative_error(walked.records[:, -1], sizes) <= 1e-12
+    assert relative_error(walked.records[:, -2], sizes) <= 1e-12
+    assert relative_error(walked.records[:, -1], np.log(sizes + FEATURE_EPSILON)) <= 1e-12
 
 
 def test_slopes_are_what_noise_adds_to_the_features(model):
     step, pace = 3, Pace(GRID, GRID.steps)
     # Slopes are those where no noise is: states before the last are normalised.
     noise = jax.tree.map(lambda x: x.at[step].set(0.0) if x.ndim == 3 else x, noise_of(model, 2))
-    weights = jnp.cos(jnp.arange(len(model.layers) * model.latent + 2) + 1.0)
+    weights = jnp.cos(jnp.arange(len(model.layers) * model.latent + OTHER_FEATURES) + 1.0)
     walked = walk(model, GRID, pace, noise, lambda _, __, slope: (None, slope(weights)))
     slopes = walked.records[step]
 
@@ -165,4 +166,4 @@ def test_what_cannot_be_guided_is_refused():
 def test_guides_that_expect_different_things_are_not_mixed():
     guides = tuple(make_guided(small_model(), GRID, EVENT) for _ in range(2))
     with pytest.raises(ArgumentError, match="must see alike"):
-        Proposal(guides, 0.1)
+        sample_proposal(Proposal(guides, 0.1), small_model(), GRID, 8, key=jax.random.key(0))

@@ -6,7 +6,7 @@ noise. Here the watched quantity X is given a mean m and a variance s² in view 
     h = h(d),   d = (H − m) / s,   u = −κ · (log h)′(d) · σᵀ(∇m + d ∇s) / s,
 
 h(d) as in `slisde.girsanov.outcome_tail`: normal, or with the heavier tail of a spread that is unsettled.
-m is linear in the states of all layers, in the observed value and in the size of the last state, and so is
+m is linear in the states of all layers, in the observed value, in the size of the last state and its logarithm, and so is
 a part of s²; the rest of s² is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
 They change sign with the states that the noise multiplies, which no control that is the same for all
 paths can follow. m and s² are fitted to plain paths; κ and a factor of s are trained. Whatever they are,

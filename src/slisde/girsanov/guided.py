@@ -13,7 +13,7 @@ from slisde.girsanov.initial import InitialTilt
 from slisde.girsanov.law import AbstractTilt, Part, TiltedBatch, control_energy, work
 from slisde.girsanov.noise import Noise
 from slisde.girsanov.pace import Gathered, Pace, Trace, trace
-from slisde.girsanov.walk import Walked, check_walkable, walk
+from slisde.girsanov.walk import OTHER_FEATURES, Walked, check_walkable, walk
 from slisde.model.martingale import MartingaleReadout
 from slisde.model.stack import SLiSDE
 
@@ -104,7 +104,7 @@ def make_guided(
             "event", "a payoff", "must watch a quantity", "a guide says what is expected of it"
         )
     pace = Pace(grid, control_steps)
-    features = len(model.layers) * model.latent + 2
+    features = len(model.layers) * model.latent + OTHER_FEATURES
     guide = Guide(pace, features)
     threshold = scaled(model, event.threshold)
     return GuidedTilt(
@@ -112,6 +112,17 @@ def make_guided(
         control_steps,
         Steering(guide, float(threshold), above=event.above),
     )
+
+
+def make_growing(tilt: GuidedTilt, threshold: float = 0.0) -> GuidedTilt:
+    """Return the like of a tilt towards large last states, whose guide is not fitted yet.
+
+    Args:
+        tilt: from `make_guided`.
+        threshold: of log‖Z‖², the mean square being meant.
+    """
+    steering = Steering(tilt.steering.guide, threshold, above=True)
+    return eqx.tree_at(lambda t: t.steering, tilt, steering)
 
 
 def scaled(model: SLiSDE, outcome: Float[Array, "*s"]) -> Float[Array, "*s"]:

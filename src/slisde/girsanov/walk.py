@@ -48,13 +48,18 @@ class Place(eqx.Module):
         """Return all of it as one array, the states before the last as gates see them.
 
         Such a state may grow without bound along a path, only its direction matters to the next layer. The
-        mean square of the last state comes last: noise that multiplies it makes wild what is large.
+        mean square of the last state and its logarithm come last: noise that multiplies a state makes wild
+        what is large.
         """
         *prefix, last = self.states
         seen = [normalise(state, Norm.RMS, FEATURE_EPSILON) for state in prefix]
         size = jnp.mean(last**2, axis=0)
-        return jnp.concatenate([*seen, last, self.position[None], size[None]])
+        further = jnp.stack([self.position, size, jnp.log(size + FEATURE_EPSILON)])
+        return jnp.concatenate([*seen, last, further])
 
+
+OTHER_FEATURES = 3
+"""Those beside the states."""
 
 Slope: TypeAlias = Callable[[Float[Array, " feature"]], Channels]
 """What a unit of noise in each channel adds to a linear function of the features, to first order."""
