@@ -35,11 +35,11 @@ from slisde.experiments.study import run_missing
 from slisde.files import write_whole
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
-from slisde.girsanov.branching import branching_proposal, sample_branching
+from slisde.girsanov.branching import sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide_fit import fit_guides
-from slisde.girsanov.guided import make_growing, make_guided
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
@@ -61,7 +61,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
     "guided": {"driver": Driver.GUIDED, "reference": 0.1},
     "guided-ladder": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True},
-    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "branching": True},
+    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True, "branching": True},
 }
 TRAININGS = {
     # the paper's, with a quarter of its paths a step
@@ -231,7 +231,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     model = backbone(int(seed), grid, given)
     thresholds, reference_paths = known_thresholds(int(seed), model, grid, given)
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
-    tilt, further = None, []
+    tilt = None
     kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
@@ -240,19 +240,13 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         event_key = jax.random.fold_in(key, index)
         if options["driver"] is Driver.GUIDED:
             # A guide aims at its event from the start, so that none starts from another one.
-            untrained = make_guided(model, grid, event)
-            tilt, *further = fit_guides(untrained, model, grid, event, key=event_key)
+            tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
         elif tilt is None:
             tilt = make_tilt(model, key=key, **options)
         rounds = f"rounds{given.rounds}-{given.polish}"
         name = f"tilt-{_fit(int(seed), given)}-{kind}-{rounds}-{nominal:.0e}"
         tilt, facts = trained(name, tilt, model, grid, event, given, event_key)
-        if branching:
-            proposal = branching_proposal(tilt, *further, reference=reference)
-        elif ladder:
-            proposal = Proposal.ladder(tilt, reference)
-        else:
-            proposal = Proposal((tilt,), reference)
+        proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
             {
                 "nominal": nominal,
@@ -292,7 +286,7 @@ def cost(given: argparse.Namespace) -> Record:
             for kind in (Driver.LAST, Driver.ALL)
         },
         "guided": Proposal((guided,)),
-        "branching": branching_proposal(guided, make_growing(guided), reference=0.1),
+        "branching": Proposal.ladder(guided, 0.1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):

@@ -60,13 +60,12 @@ def random_tilt(
     scale: float = 0.2,
     control_steps: int = 4,
     grid: TimeGrid | None = None,
-    seed: int = 2,
     **options,
 ) -> AbstractTilt:
     """Return a tilt away from the identity in every weight that is trained or fitted."""
     grid = small_grid() if grid is None else grid
     tilt = untrained_tilt(model, grid, control_steps, **options)
-    moved = perturbed(np.random.default_rng(seed), tilt, scale)
+    moved = perturbed(np.random.default_rng(2), tilt, scale)
     if not isinstance(tilt, GuidedTilt):
         return moved
     # Variances stay positive.

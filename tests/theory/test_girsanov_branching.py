@@ -8,44 +8,31 @@ import pytest
 from scipy.stats import norm
 
 from slisde.errors import ArgumentError
-from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import drawn
 from slisde.functionals.running import RunningMaximum
 from slisde.functionals.terminal import Forward
-from slisde.girsanov.branching import (
-    Swarm,
-    branching_proposal,
-    chosen,
-    lineages,
-    sample_branching,
-)
+from slisde.girsanov.branching import Swarm, chosen, lineages, sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide_fit import fit_guide, fit_guides
+from slisde.girsanov.guide_fit import fit_guide
 from slisde.girsanov.guided import make_guided
-from slisde.girsanov.noise import draw_noise, drivers_of
-from slisde.girsanov.proposal import Proposal, sample_proposal, weigh_plain_paths
+from slisde.girsanov.noise import drivers_of
+from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver
-from slisde.model.coefficients import NoiseType
 from tests.builders import relative_error
 from tests.girsanov.tilts import Gaussian, mixing_model, random_tilt, small_grid, small_model
 
 GRID = small_grid()
-CASES = {
-    "gated": (lambda: small_model(layers=3), 1),
-    "mixing": (lambda: mixing_model(0.5), 1),
-    "two guides": (lambda: small_model(layers=3), 2),
-}
+MODELS = {"gated": lambda: small_model(layers=3), "mixing": lambda: mixing_model(0.5)}
 BATCHES, PATHS = 32, 256
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=MODELS)
 def case(request, _exact_mathematics):
-    """A model, and a proposal whose guides are wrong in every number."""
-    build, guides = CASES[request.param]
-    model = build()
-    tilts = [random_tilt(model, 0.3, seed=2 + i, driver=Driver.GUIDED) for i in range(guides)]
-    return model, branching_proposal(*tilts, reference=0.1)
+    """A model, and a proposal whose guide is wrong in every number."""
+    model = MODELS[request.param]()
+    tilt = random_tilt(model, 0.3, driver=Driver.GUIDED)
+    return model, Proposal.ladder(tilt, 0.1)
 
 
 def batches(model, proposal, grid, event, key, sample=sample_branching, paths=PATHS):
@@ -87,7 +74,7 @@ def test_probabilities_of_a_normal_law_are_found(probability, key):
     event = Event(Forward(1.0), float(threshold))
     tilt = make_guided(gaussian.model, gaussian.grid, event)
     tilt = fit_guide(tilt, gaussian.model, gaussian.grid, event, paths=4096, key=jax.random.key(3))
-    proposal = Proposal.ladder(tilt, reference=0.1)
+    proposal = Proposal.ladder(tilt, 0.1)
     branched = diagnose(
         *batches(gaussian.model, proposal, gaussian.grid, event, key), batches=BATCHES
     )
@@ -150,57 +137,8 @@ def test_lineages_lead_back_to_the_start():
     assert np.array_equal(first, [2, 0, 0])
 
 
-def test_only_paths_of_guided_tilts_branch(key):
+def test_only_paths_of_one_guided_tilt_branch(key):
     model = small_model()
-    other = random_tilt(model, driver=Driver.ALL)
-    guided = random_tilt(model, driver=Driver.GUIDED)
-    for tilts in [(), (other,), (guided, other)]:
-        with pytest.raises(ArgumentError, match="must have guided tilts"):
-            sample_branching(Proposal(tilts, 1.0), model, GRID, PATHS, key=key)
-
-
-def test_guides_that_look_at_different_times_do_not_branch_together(key):
-    model = small_model()
-    tilts = tuple(random_tilt(model, control_steps=n, driver=Driver.GUIDED) for n in (4, 7))
-    with pytest.raises(ArgumentError, match="where all controls change"):
-        sample_branching(Proposal(tilts, 0.1), model, GRID, PATHS, key=key)
-
-
-def test_plain_paths_are_weighed_by_guides_that_expect_different_things(case, key):
-    model, proposal = case
-    batch = eqx.filter_jit(weigh_plain_paths)(proposal, model, GRID, 4000, key=key)
-    # The density of the proposal to the reference law has mean one under the latter.
-    densities = np.exp(-np.asarray(batch.log_weights))
-    assert np.all(densities >= 0.1 * (1.0 - 1e-12))
-    assert abs(densities.mean() - 1.0) <= 4.0 * densities.std() / densities.size**0.5
-
-
-def test_large_states_are_reached_by_the_guide_to_them(key):
-    model = small_model(layers=1, rho=None, noise_type=NoiseType.MULTIPLICATIVE)
-    grid = TimeGrid.uniform(1.0, 32)
-    event = Event(Forward(1.0), -3.0, above=False)
-    untrained = make_guided(model, grid, event)
-    _, growing = fit_guides(untrained, model, grid, event, paths=4096, key=jax.random.key(3))
-
-    def large(noise):
-        last = model.layer_paths(grid, drivers_of(model, noise))[-1]
-        sizes = np.log(
-            np.mean(np.asarray(last[-2]) ** 2, axis=0)
-        )  # the last control step begins there
-        return sizes >= float(growing.steering.threshold)
-
-    plain = large(draw_noise(model, grid, 2**16, key=key))
-    proposal = Proposal((growing,), 0.1)
-    draws = [
-        eqx.filter_jit(sample_branching)(proposal, model, grid, PATHS, key=each)
-        for each in jax.random.split(key, BATCHES)
-    ]
-    reached = [large(batch.path) for batch in draws]
-    weighted = [
-        np.mean(np.exp(np.asarray(batch.log_weights)) * each)
-        for batch, each in zip(draws, reached, strict=True)
-    ]
-    error = np.hypot(np.std(weighted) / BATCHES**0.5, (plain.mean() / plain.size) ** 0.5)
-    assert 0.0 < plain.mean() < 0.01
-    assert np.mean(reached) > 0.25
-    assert abs(np.mean(weighted) - plain.mean()) <= 4.0 * error
+    proposal = Proposal((random_tilt(model, driver=Driver.ALL),))
+    with pytest.raises(ArgumentError, match="must have one guided tilt"):
+        sample_branching(proposal, model, GRID, PATHS, key=key)

@@ -65,7 +65,7 @@ def test_a_ladder_has_the_same_expectation_and_goes_to_all_of_a_simple_event(
 ):
     deviations = norm.isf(probability)
     event = Event(Forward(1.0), gaussian.mean + deviations * gaussian.deviation)
-    proposal = Proposal.ladder(gaussian.best_tilt(deviations), reference=0.1)
+    proposal = Proposal.ladder(gaussian.best_tilt(deviations), 0.1)
     values, log_weights, origin, excess = draw(gaussian, proposal, event, key)
     found = diagnose(values, log_weights, origin)
     assert abs(found.value - probability) <= 4.0 * found.standard_error
@@ -80,7 +80,7 @@ def test_a_tilt_that_goes_one_way_into_a_two_sided_event_is_noticed(gaussian, ke
     deviations = norm.isf(probability / 2.0)
     distance = Custom(1.0, lambda values, _: jnp.abs(values[-1] - gaussian.mean))
     event = Event(distance, deviations * gaussian.deviation)
-    proposal = Proposal.ladder(gaussian.best_tilt(deviations), reference=0.1)
+    proposal = Proposal.ladder(gaussian.best_tilt(deviations), 0.1)
     values, log_weights, origin, excess = draw(gaussian, proposal, event, key)
     found = diagnose(values, log_weights, origin)
     # Half of the event is missing and nothing in the weights says so ...

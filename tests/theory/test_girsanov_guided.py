@@ -166,4 +166,4 @@ def test_what_cannot_be_guided_is_refused():
 def test_guides_that_expect_different_things_are_not_mixed():
     guides = tuple(make_guided(small_model(), GRID, EVENT) for _ in range(2))
     with pytest.raises(ArgumentError, match="must see alike"):
-        sample_proposal(Proposal(guides, 0.1), small_model(), GRID, 8, key=jax.random.key(0))
+        Proposal(guides, 0.1)

@@ -107,7 +107,7 @@ def test_the_reference_law_is_covered_by_a_defensive_mixture(case, key):
 def test_the_rungs_of_a_ladder_are_weighted_together(case, key):
     model, tilt, _ = case
     batch = eqx.filter_jit(lambda proposal: sample_proposal(proposal, model, GRID, PATHS, key=key))(
-        Proposal.ladder(tilt, reference=0.1)
+        Proposal.ladder(tilt, 0.1)
     )
     weights = np.exp(np.asarray(batch.log_weights))
     assert np.bincount(batch.origin).tolist() == [400, 1200, 1200, 1200]
@@ -117,7 +117,7 @@ def test_the_rungs_of_a_ladder_are_weighted_together(case, key):
 
 def test_plain_paths_have_the_weights_that_the_proposal_gives_them(case, key):
     model, tilt, _ = case
-    proposal = Proposal.ladder(tilt, reference=0.1)
+    proposal = Proposal.ladder(tilt, 0.1)
     batch = eqx.filter_jit(weigh_plain_paths)(proposal, model, GRID, PATHS, key=key)
     # The density of the proposal to the reference law has mean one under the latter.
     densities = np.exp(-np.asarray(batch.log_weights))

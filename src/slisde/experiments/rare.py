@@ -13,7 +13,7 @@ from jaxtyping import PRNGKeyArray
 from slisde.errors import ArgumentError
 from slisde.experiments.job import FittedRun
 from slisde.experiments.rare_event import read_event
-from slisde.experiments.rare_store import Tilts, TiltStore
+from slisde.experiments.rare_store import TiltStore
 from slisde.experiments.rare_verdict import (
     Verdict,
     certain,
@@ -23,12 +23,12 @@ from slisde.experiments.rare_verdict import (
     unreached,
 )
 from slisde.flow.grid import TimeGrid
-from slisde.girsanov.branching import Branched, branching_proposal, sample_branching
+from slisde.girsanov.branching import Branched, sample_branching
 from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide_fit import fit_guides
-from slisde.girsanov.guided import GuidedTilt, make_growing, make_guided
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
@@ -134,22 +134,22 @@ def rare_event(
         return _untilted(asked, plain.diagnosis, known)
 
     untrained = _untrained(asked, driver, covariance, weights_key)
-    options = {"driver": driver.value, "covariance": covariance, "tilts": len(untrained)}
-    store = TiltStore(fitted.run, text, options)
+    store = TiltStore(fitted.run, text, {"driver": driver.value, "covariance": covariance})
     found = None if retrain else store.read(untrained)
     if found is not None:
-        tilts, training_paths = found[0], int(found[1]["training_paths"])
+        tilt, training_paths = found[0], int(found[1]["training_paths"])
     else:
-        tilts, trained = _trained(asked, untrained, settings, report, training_key)
-        training_paths = trained.paths
+        trained = _trained(asked, untrained, settings, report, training_key)
+        tilt, training_paths = trained.tilt, trained.paths
         if not trained.reached:
             verdict = _unreached(event, plain, trained)
             return _untilted(asked, plain.diagnosis, verdict, training_paths)
-        store.save(tilts, {"training_paths": training_paths})
+        store.save(tilt, {"training_paths": training_paths})
 
     report("estimating")
-    tilted = _estimated(asked, tilts, paths, key)
-    kl = float(_divergence(tilts[0], model, grid, key))
+    estimate = _branched if isinstance(tilt, GuidedTilt) else _sampled
+    tilted = estimate(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
+    kl = float(_divergence(tilt, model, grid, key))
     return _answer(asked, plain, tilted, kl, training_paths, found is not None)
 
 
@@ -181,36 +181,29 @@ def best_driver(model: SLiSDE, event: Event) -> Driver:
     return Driver.ALL if event.watched is None else Driver.GUIDED
 
 
-def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> Tilts:
+def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> AbstractTilt:
     if driver is Driver.GUIDED:
-        tilt = make_guided(asked.model, asked.grid, asked.event, covariance=covariance)
-        return tilt, make_growing(tilt)
+        return make_guided(asked.model, asked.grid, asked.event, covariance=covariance)
     horizon = float(asked.grid.times[-1])
     until = min(1.0, asked.event.maturity / horizon)
-    return (make_tilt(asked.model, driver=driver, covariance=covariance, until=until, key=key),)
+    return make_tilt(asked.model, driver=driver, covariance=covariance, until=until, key=key)
 
 
 def _trained(
     asked: _Asked,
-    tilts: Tilts,
+    tilt: AbstractTilt,
     settings: TiltSettings,
     report: Callable[[str], None],
     key: PRNGKeyArray,
-) -> tuple[Tilts, TrainedTilt]:
-    """Return all tilts, the first of them trained, and how that went."""
-
+) -> TrainedTilt:
     def told(seen: Round) -> None:
         report(f"training, probability {seen.probability:.1e}, {seen.share:.0%} of paths reach it")
 
-    tilt = tilts[0]
     if isinstance(tilt, GuidedTilt):
         report("fitting what is expected of plain paths")
         fit_key, key = jax.random.split(key)
-        tilts = fit_guides(tilt, asked.model, asked.grid, asked.event, key=fit_key)
-    trained = train_tilt(
-        tilts[0], asked.model, asked.grid, asked.event, settings, report=told, key=key
-    )
-    return (trained.tilt, *tilts[1:]), trained
+        tilt = fit_guide(tilt, asked.model, asked.grid, asked.event, key=fit_key)
+    return train_tilt(tilt, asked.model, asked.grid, asked.event, settings, report=told, key=key)
 
 
 def _unreached(event: Event, plain: _Drawn, trained: TrainedTilt) -> Verdict:
@@ -274,12 +267,6 @@ def _untilted(asked: _Asked, plain: Diagnosis, verdict: Verdict, training_paths:
         False,
         verdict,
     )
-
-
-def _estimated(asked: _Asked, tilts: Tilts, paths: int, key: PRNGKeyArray) -> _Drawn:
-    if isinstance(tilts[0], GuidedTilt):
-        return _branched(asked, branching_proposal(*tilts, reference=REFERENCE), paths, key)
-    return _sampled(asked, Proposal.ladder(tilts[0], REFERENCE), paths, key)
 
 
 def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:

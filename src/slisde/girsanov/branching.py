@@ -9,9 +9,8 @@ W being dP/dQ so far, α_j the shares of the laws, h_j a guide's probability of 
 present, one for the reference law, and h̄_j its average over W. The average of W G keeps its expectation
 E_P[G] whatever h is (Del Moral and Garnier, "Genealogical particle analysis of rare events", Ann. Appl.
 Probab. 2005; Whiteley and Lee, "Twisted particle filters", Ann. Statist. 2014). The reference law's share is
-chosen by weights alone, weaker versions of a tilt go for easier events, and there may be guides to several
-causes of one event, so that what one guide thinks little of is left some paths. Paths of a batch depend on
-each other: errors come from independent batches.
+chosen by weights alone, and weaker versions of the tilt go for easier events, so that what the guide thinks
+little of is left some paths. Paths of a batch depend on each other: errors come from independent batches.
 """
 
 from typing import NamedTuple
@@ -24,18 +23,14 @@ from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample
 from slisde.flow.scan import scan_chunks
-from slisde.girsanov.guide import Guide
 from slisde.girsanov.guided import GuidedTilt
 from slisde.girsanov.initial import PerPath
-from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.noise import Noise, draw_noise
 from slisde.girsanov.proposal import Proposal, balance_log_weights
 from slisde.girsanov.walk import Walker
 from slisde.girsanov.weights import effective_size
 from slisde.model.stack import SLiSDE
 
-RUNGS = (0.5, 1.0)
-"""Strengths of the tilts in a proposal of branching paths."""
 DIVERSITY = 0.5
 """Share of effective paths below which paths are chosen anew."""
 CHOICE = 2**32 - 7
@@ -60,25 +55,20 @@ class Branched(NamedTuple):
     choices: Int[Array, ""]
 
 
-def branching_proposal(*tilts: AbstractTilt, reference: float) -> Proposal:
-    """Return the mixture of guided tilts, each in full and at half its strength, with plain paths."""
-    return Proposal(tilts, reference, RUNGS)
-
-
 def sample_branching(
     proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
 ) -> Branched:
     """Return a batch of weighted paths of a proposal, chosen anew on the way.
 
     Args:
-        proposal: versions of guided tilts, and a share of the reference law.
+        proposal: versions of one guided tilt, and a share of the reference law.
         model: the fitted model.
         grid: the time grid.
         paths: how many.
         key: random key.
     """
-    guides, laws = _guided(proposal)
-    pace = laws[0].pace(grid)
+    tilt, laws = _guided(proposal)
+    pace, guide = tilt.pace(grid), tilt.steering.guide
     origin = jnp.asarray(proposal.origin(paths))
     log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
     noise = draw_noise(model, grid, paths, key=key)
@@ -88,20 +78,16 @@ def sample_branching(
     walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
     places = jax.random.uniform(jax.random.fold_in(key, CHOICE), pace.dt.shape, initial.dtype)
 
-    def by_law(outlooks):
-        return zip(laws, [each for each in outlooks for _ in proposal.strengths], strict=True)
-
     def control_step(carry, piece):
         index, place, swarm = carry
-        slope = walker.slope(place, piece)
-        outlooks = [guide.outlook(index, place, slope) for guide in guides]
-        reach = [law.steering.log_reach(pace, index, seen) for law, seen in by_law(outlooks)]
+        outlook = guide.outlook(index, place, walker.slope(place, piece))
+        reach = [law.steering.log_reach(pace, index, outlook) for law in laws]
         log_reach = jnp.stack([jnp.zeros(paths), *reach])
         swarm, ancestors = chosen(
-            swarm, log_reach, log_shares, places[index], guides[0].undecided[index]
+            swarm, log_reach, log_shares, places[index], guide.undecided[index]
         )
-        place, outlooks = jax.tree.map(lambda x: x[..., ancestors], (place, outlooks))
-        steered = [law.steering.at(pace, index, seen) for law, seen in by_law(outlooks)]
+        place, outlook = jax.tree.map(lambda x: x[..., ancestors], (place, outlook))
+        steered = [law.steering.at(pace, index, outlook) for law in laws]
         controls = jnp.stack([jnp.zeros_like(steered[0]), *steered])
         u = _of_origin(controls, swarm.origin)
         place, passed = walker.advance(place, piece, u)
@@ -199,19 +185,11 @@ def lineages(
     return lines, first
 
 
-def _guided(proposal: Proposal) -> tuple[list[Guide], list[GuidedTilt]]:
-    """Return the guides and all versions of their tilts, or say that the paths of other tilts do not branch."""
-    tilts = [tilt for tilt in proposal.tilts if isinstance(tilt, GuidedTilt)]
-    if not tilts or len(tilts) < len(proposal.tilts):
-        raise ArgumentError(
-            "proposal", proposal.tilts, "must have guided tilts", "their guides say who goes on"
-        )
-    if len({tilt.control_steps for tilt in tilts}) > 1:
-        raise ArgumentError(
-            "control_steps",
-            [tilt.control_steps for tilt in tilts],
-            "must be alike",
-            "paths are chosen where all controls change",
-        )
+def _guided(proposal: Proposal) -> tuple[GuidedTilt, list[GuidedTilt]]:
+    """Return the tilt and its versions, or say that the paths of other tilts do not branch."""
     laws = [law for law in proposal.laws if isinstance(law, GuidedTilt)]
-    return [tilt.steering.guide for tilt in tilts], laws
+    if len(proposal.tilts) != 1 or not isinstance(proposal.tilts[0], GuidedTilt):
+        raise ArgumentError(
+            "proposal", proposal.tilts, "must have one guided tilt", "its guide says who goes on"
+        )
+    return proposal.tilts[0], laws

@@ -1,7 +1,6 @@
 """What plain paths say of a watched quantity: the regressions behind a guide."""
 
-import math
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
@@ -12,10 +11,9 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from slisde.flow.grid import TimeGrid
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide import LEAST, Outlook
-from slisde.girsanov.guided import GuidedTilt, make_growing, scaled
+from slisde.girsanov.guided import GuidedTilt, scaled
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.outcome_tail import hazard, unrest_of
-from slisde.girsanov.pace import Pace
 from slisde.girsanov.walk import walk
 from slisde.model.stack import SLiSDE
 
@@ -26,21 +24,10 @@ RIDGE, VARIANCE_RIDGE = 1e-5, 1e-2
 MOST_LOCAL = 0.9
 """Bound of the share of the variance that is proportional to the local one."""
 MOST_UNREST = 0.6
-NEAR = 1.5
-"""Standard deviations to an event that is no longer rare."""
 SMALLEST = 1e-30
 
 AllFeatures: TypeAlias = Float[np.ndarray, "control_step feature path"]
 Outcome: TypeAlias = Float[np.ndarray, " path"]
-
-
-class Plain(NamedTuple):
-    """Plain paths: keys of their batches, features at all control steps, the outcome, and ξ."""
-
-    keys: list[PRNGKeyArray]
-    features: AllFeatures
-    outcome: Outcome
-    normals: Float[np.ndarray, "latent path"]
 
 
 def fit_guide(
@@ -62,67 +49,20 @@ def fit_guide(
         paths: plain paths to fit it to.
         key: random key of these paths.
     """
-    return _fitted(tilt, model, grid, event, _plain_paths(tilt, model, grid, event, paths, key))
-
-
-def fit_guides(
-    tilt: GuidedTilt,
-    model: SLiSDE,
-    grid: TimeGrid,
-    event: Event,
-    *,
-    paths: int = PATHS,
-    key: PRNGKeyArray,
-) -> tuple[GuidedTilt, GuidedTilt]:
-    """Return what `fit_guide` does, and a tilt towards states so large that the event is near.
-
-    A rare event has two causes: the outcome is driven there, or the last state, which the noise multiplies,
-    grows until the event is nothing special. The first guide knows the size of the state as it is, and
-    sees little of the second cause before it has happened. The second guide expects log‖Z‖² of the last layer
-    at the event's time, and aims at where the event is `NEAR` standard deviations away.
-    """
-    plain = _plain_paths(tilt, model, grid, event, paths, key)
-    fitted = _fitted(tilt, model, grid, event, plain)
-    alive = _alive(tilt.pace(grid), grid, event)
-    sizes = plain.features[np.flatnonzero(alive)[-1], -1]
-    spread = float(np.sqrt(np.mean(np.asarray(fitted.steering.guide.usual)[alive, 0])))
-    distance = abs(float(tilt.steering.threshold) - plain.outcome.mean())
-    growth = 2.0 * math.log(max(1.0, distance / (NEAR * max(spread, SMALLEST))))
-    growing = make_growing(tilt, float(sizes.mean() + growth))
-    return fitted, _fitted(growing, model, grid, event, plain._replace(outcome=sizes))
-
-
-def _plain_paths(
-    tilt: GuidedTilt, model: SLiSDE, grid: TimeGrid, event: Event, paths: int, key: PRNGKeyArray
-) -> Plain:
     keys = [jax.random.fold_in(key, index) for index in range(-(-paths // BATCH))]
     pace = tilt.pace(grid)
-    return Plain(keys, *_joined([_plain(model, grid, pace, event, each) for each in keys]))
-
-
-def _alive(pace: Pace, grid: TimeGrid, event: Event) -> Bool[np.ndarray, " control_step"]:
-    """Return which control steps begin before the event is decided."""
-    return np.asarray(pace.since) < event.maturity / float(grid.times[-1])
-
-
-def _fitted(
-    tilt: GuidedTilt, model: SLiSDE, grid: TimeGrid, event: Event, plain: Plain
-) -> GuidedTilt:
-    """Return the tilt with a guide to the outcome of plain paths."""
-    alive = _alive(tilt.pace(grid), grid, event)
-    slopes, levels, squares = _backward(plain.features, plain.outcome, alive)
+    alive = np.asarray(pace.since) < event.maturity / float(grid.times[-1])
+    features, outcome, normals = _joined([_plain(model, grid, pace, event, each) for each in keys])
+    slopes, levels, squares = _backward(features, outcome, alive)
     guide = eqx.tree_at(
         lambda g: (g.slopes, g.levels),
         tilt.steering.guide,
         (_array(slopes), _array(levels)),
     )
     tilt = eqx.tree_at(lambda t: t.steering.guide, tilt, guide)
-    (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in plain.keys])
+    (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in keys])
     usual, local, unrest = _variances(outlook, squares, alive)
-    steering = tilt.steering
-    shift = _initial_shift(
-        plain.normals, plain.outcome, float(steering.threshold), above=steering.above
-    )
+    shift = _initial_shift(normals, outcome, float(tilt.steering.threshold), above=event.above)
     return eqx.tree_at(
         lambda t: (
             t.steering.guide.usual,
@@ -132,7 +72,7 @@ def _fitted(
             t.initial.shift,
         ),
         tilt,
-        tuple(_array(each) for each in (usual, local, unrest, plain.outcome.mean(), shift)),
+        tuple(_array(each) for each in (usual, local, unrest, outcome.mean(), shift)),
     )
 
 

@@ -114,17 +114,6 @@ def make_guided(
     )
 
 
-def make_growing(tilt: GuidedTilt, threshold: float = 0.0) -> GuidedTilt:
-    """Return the like of a tilt towards large last states, whose guide is not fitted yet.
-
-    Args:
-        tilt: from `make_guided`.
-        threshold: of log‖Z‖², the mean square being meant.
-    """
-    steering = Steering(tilt.steering.guide, threshold, above=True)
-    return eqx.tree_at(lambda t: t.steering, tilt, steering)
-
-
 def scaled(model: SLiSDE, outcome: Float[Array, "*s"]) -> Float[Array, "*s"]:
     """Return the outcome in the units of a guide: logarithms where paths are martingales."""
     if isinstance(model.readout, MartingaleReadout):

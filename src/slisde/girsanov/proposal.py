@@ -51,6 +51,11 @@ class Proposal(eqx.Module):
             raise ArgumentError(
                 "reference", self.reference, "must be 1 without tilts", "no other law is there"
             )
+        kinds = {tilt.sight for tilt in self.tilts}
+        if len(self.tilts) > 1 and (len(kinds) > 1 or None in kinds):
+            raise ArgumentError(
+                "tilts", kinds, "must see alike", "each is evaluated on the paths of all"
+            )
 
     @classmethod
     def ladder(cls, tilt: AbstractTilt, reference: float) -> "Proposal":
@@ -60,11 +65,11 @@ class Proposal(eqx.Module):
     @property
     def laws(self) -> list[AbstractTilt]:
         """Every version of every tilt."""
-        return [law for tilt in self.tilts for law in self.versions(tilt)]
-
-    def versions(self, tilt: AbstractTilt) -> list[AbstractTilt]:
-        """Return the tilt at every strength."""
-        return [tilt if strength == 1.0 else tilt.weakened(strength) for strength in self.strengths]
+        return [
+            tilt if strength == 1.0 else tilt.weakened(strength)
+            for tilt in self.tilts
+            for strength in self.strengths
+        ]
 
     def counts(self, paths: int) -> list[int]:
         """Return how many of the paths each law draws, the reference law first."""
@@ -98,11 +103,7 @@ class WeightedBatch(eqx.Module):
 def sample_proposal(
     proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
 ) -> WeightedBatch:
-    """Return `paths` weighted paths, in exact shares.
-
-    Its tilts must see alike: each is evaluated on the paths of all.
-    """
-    _check_alike(proposal)
+    """Return `paths` weighted paths, in exact shares."""
     counts, laws = proposal.counts(paths), proposal.laws
     samples, ratios = [], []
     for law, count in enumerate(counts):
@@ -132,18 +133,13 @@ def weigh_plain_paths(
     proposal: Proposal, model: SLiSDE, grid: TimeGrid, paths: int, *, key: PRNGKeyArray
 ) -> WeightedBatch:
     """Return paths of the reference law alone, with the weights that they have under the proposal."""
-    noise = draw_noise(model, grid, paths, key=key)
-    watched = [tilt.watch(model, grid, noise) for tilt in proposal.tilts]
-    ratios = [
-        _all_ratios(proposal.versions(tilt), grid, seen)[1:]
-        for tilt, (_, seen) in zip(proposal.tilts, watched, strict=True)
-    ]
-    laws = len(proposal.laws)
-    shares = jnp.asarray([proposal.reference, *[(1.0 - proposal.reference) / laws] * laws])
-    log_weights = balance_log_weights(
-        jnp.concatenate([jnp.zeros((1, paths)), *ratios]), jnp.log(shares)
+    laws = proposal.laws
+    sample, seen = laws[0].watch(model, grid, draw_noise(model, grid, paths, key=key))
+    shares = jnp.asarray(
+        [proposal.reference, *[(1.0 - proposal.reference) / len(laws)] * len(laws)]
     )
-    return WeightedBatch(watched[0][0], log_weights, jnp.zeros(paths, int))
+    log_weights = balance_log_weights(_all_ratios(laws, grid, seen), jnp.log(shares))
+    return WeightedBatch(sample, log_weights, jnp.zeros(paths, int))
 
 
 def balance_log_weights(
@@ -151,14 +147,6 @@ def balance_log_weights(
 ) -> PerPath:
     """Return −log Σ_j α_j dQ_j/dP, a share of zero counting for nothing."""
     return -jax.nn.logsumexp(log_ratios + log_shares[:, None], axis=0)
-
-
-def _check_alike(proposal: Proposal) -> None:
-    kinds = {tilt.sight for tilt in proposal.tilts}
-    if len(proposal.tilts) > 1 and (len(kinds) > 1 or None in kinds):
-        raise ArgumentError(
-            "tilts", kinds, "must see alike", "each is evaluated on the paths of all"
-        )
 
 
 def _all_ratios(

@@ -53,18 +53,18 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     cells = row(table, "the paper's tilt, weighted")
     assert cells[1] == "0.16 ± 0.02"
     assert cells[2].startswith("0.30 ± 0.10")
-    assert row(table, "two guides, branching")[2].startswith("0.10")
+    assert row(table, "guided, ladder, branching")[2].startswith("0.10")
     assert row(table, "all noise")[2] == "not run yet"
     assert row(table, "the paper's tilt: spread of the estimates")[4].startswith("0.15")
-    assert row(table, "two guides, branching: hit rate")[2].startswith("50%")
-    ratio = row(table, "two guides, branching: mean estimate over the known one")
+    assert row(table, "guided, ladder, branching: hit rate")[2].startswith("50%")
+    ratio = row(table, "guided, ladder, branching: mean estimate over the known one")
     assert ratio[6].startswith("0.80")
 
 
 def test_models_of_our_training_stand_apart():
     table = short(RECORDS)
     assert row(table, "models of our training: the paper's tilt")[2].startswith("0.70")
-    assert row(table, "models of our training: two guides, branching")[2] == "not run yet"
+    assert row(table, "models of our training: guided, ladder, branching")[2] == "not run yet"
     names = [str(cells[0]) for cells in short(RECORDS[:3]).rows]
     assert not any(name.startswith("models of our training") for name in names)
 

@@ -49,7 +49,7 @@ VARIANTS = {
     "all-ladder": "all noise, ladder",
     "guided": "all noise, guided by the states",
     "guided-ladder": "guided, ladder",
-    "branching": "two guides, branching",
+    "branching": "guided, ladder, branching",
 }
 DETAILED = ("paper", "branching")
 """Variants of which more is shown."""
