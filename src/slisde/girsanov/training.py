@@ -170,6 +170,42 @@ class TrainedTilt:
     paths: int
 
 
+@dataclass(frozen=True)
+class _Course:
+    """Where training is: how many rounds at the event itself are done."""
+
+    settings: TiltSettings
+    done: int
+
+    @property
+    def polishing(self) -> bool:
+        """Whether the rounds on the cross-entropy are over."""
+        return self.done >= self.settings.rounds
+
+    @property
+    def rate(self) -> float:
+        """The learning rate."""
+        return self.settings.rate(self._since / self._length)
+
+    @property
+    def clip(self) -> float:
+        """The bound of the gradient's norm."""
+        return self.settings.clip * (POLISHING_CLIP if self.polishing else 1.0)
+
+    @property
+    def averaged(self) -> int:
+        """How many tilts there are to average after this round, none in the first half of an objective's."""
+        return max(0, self._since + 1 - self._length // 2)
+
+    @property
+    def _since(self) -> int:
+        return self.done - self.settings.rounds if self.polishing else self.done
+
+    @property
+    def _length(self) -> int:
+        return self.settings.polish if self.polishing else self.settings.rounds
+
+
 def train_tilt(
     tilt: AbstractTilt,
     model: SLiSDE,
@@ -208,13 +244,19 @@ def train_tilt(
         inside = batch.excess >= level
         probability = float(jnp.mean(jnp.where(inside, jnp.exp(-batch.log_ratio), 0.0)))
         wall = Wall(settings.kl_weight, MARGIN - math.log(min(1.0, max(probability, TINY))))
-        polishing = done >= settings.rounds
-        begun, length = (settings.rounds, settings.polish) if polishing else (0, settings.rounds)
-        rate = jnp.asarray(settings.rate((done - begun) / length))
-        clip = jnp.asarray(settings.clip * (POLISHING_CLIP if polishing else 1.0))
-        target = _target(tilt, grid, pool, jnp.asarray(level), settings.log_clip, polishing)
+        course = _Course(settings, done)
+        target = _target(tilt, grid, pool, jnp.asarray(level), settings.log_clip, course.polishing)
         tilt, kl = _improve(
-            tilt, grid, pool, noise, target, wall, rate, clip, settings.updates, draw
+            tilt,
+            grid,
+            pool,
+            noise,
+            target,
+            wall,
+            jnp.asarray(course.rate),
+            jnp.asarray(course.clip),
+            settings.updates,
+            draw,
         )
         seen = Round(
             level, float(jnp.mean(inside)), probability, float(jnp.max(batch.excess)), float(kl)
@@ -224,7 +266,7 @@ def train_tilt(
             report(seen)
         if level == 0.0:
             done += 1
-            count = done - begun - length // 2
+            count = course.averaged
             average = _averaged(average, tilt, count) if count > 0 else None
     return TrainedTilt(
         tilt if average is None else average,
