@@ -71,6 +71,8 @@ TRAININGS = {
         steps=300, paths=512, memory=0.97, straight_through=True, learning_rate=3e-3
     ),
 }
+POLISH = {Driver.LAST: 128, Driver.ALL: 128, Driver.GUIDED: 32}
+"""Rounds of training on a tilt's own weights, unless told; a guided one has few weights to train."""
 TRAINING_FACTS = ("reached", "kl", "training_paths", "training_seconds")
 CELLS = [f"{seed}:{variant}" for seed in range(3) for variant in VARIANTS] + ["cost"]
 TIMED = 9
@@ -146,7 +148,7 @@ def trained(
     model: SLiSDE,
     grid: TimeGrid,
     event: Event,
-    given: argparse.Namespace,
+    settings: TiltSettings,
     key: PRNGKeyArray,
 ) -> tuple[AbstractTilt, Record]:
     """Return a tilt and how it was trained; variants that differ in the shares of laws have the same."""
@@ -155,9 +157,7 @@ def trained(
         stored = read_stored(stem, kind="tilt")
         return fill(tilt, stored, stem), {name: stored.facts[name] for name in TRAINING_FACTS}
     start = time.time()
-    found = train_tilt(
-        tilt, model, grid, event, TiltSettings(rounds=given.rounds, polish=given.polish), key=key
-    )
+    found = train_tilt(tilt, model, grid, event, settings, key=key)
     facts: Record = {
         "reached": found.reached,
         "kl": found.rounds[-1].kl,
@@ -232,6 +232,8 @@ def run(cell: str, given: argparse.Namespace) -> Record:
     thresholds, reference_paths = known_thresholds(int(seed), model, grid, given)
     key = jax.random.fold_in(jax.random.key(int(seed)), 2)
     tilt = None
+    polish = POLISH[options["driver"]] if given.polish is None else given.polish
+    settings = TiltSettings(rounds=given.rounds, polish=polish)
     kind = "-".join([options["driver"], *(["covariance"] if options.get("covariance") else [])])
     events = []
     for index, nominal in enumerate(given.probabilities):
@@ -243,9 +245,9 @@ def run(cell: str, given: argparse.Namespace) -> Record:
             tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
         elif tilt is None:
             tilt = make_tilt(model, key=key, **options)
-        rounds = f"rounds{given.rounds}-{given.polish}"
+        rounds = f"rounds{settings.rounds}-{settings.polish}"
         name = f"tilt-{_fit(int(seed), given)}-{kind}-{rounds}-{nominal:.0e}"
-        tilt, facts = trained(name, tilt, model, grid, event, given, event_key)
+        tilt, facts = trained(name, tilt, model, grid, event, settings, event_key)
         proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
         events.append(
             {
@@ -266,7 +268,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "reference_paths": reference_paths,
         "pool": given.pool,
         "rounds": given.rounds,
-        "polish": given.polish,
+        "polish": settings.polish,
         "events": events,
         "machine": describe(),
     }
@@ -325,7 +327,7 @@ def main() -> None:
     add("--pool", default=102_400)
     add("--reference", default=800_000)
     add("--rounds", default=16)
-    add("--polish", default=32)
+    add("--polish", default=None)
     add("--grid", default=512)
     parser.add_argument("--training", choices=TRAININGS, default="paper")
     parser.add_argument("--probabilities", type=float, nargs="*", default=PROBABILITIES)

@@ -27,6 +27,8 @@ def record(variant: str, seed: int, error: float, training: str = "paper"):
         "seed": seed,
         "grid": 512,
         "training": training,
+        "rounds": 16,
+        "polish": 128 if variant == "paper" else 32,
         "reference_paths": 1000,
         "pool": 2000,
         "events": events,
@@ -74,6 +76,11 @@ def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():
     assert "the paper's tilt 1.25" in notes
     assert "a guided one 2.00" in notes
     assert "1,000 plain paths" in notes
+
+
+def test_the_length_of_training_is_said():
+    notes = " ".join(short(RECORDS).notes)
+    assert "16 + 32 for guided, ladder, branching, 16 + 128 for the paper's tilt" in notes
 
 
 def test_all_budgets_and_estimators_are_shown():
