@@ -36,6 +36,7 @@ from slisde.files import write_whole
 from slisde.flow.grid import TimeGrid
 from slisde.functionals.terminal import Forward
 from slisde.girsanov.branching import sample_branching
+from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import fit_guide
@@ -43,7 +44,7 @@ from slisde.girsanov.guided import make_guided
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
-from slisde.girsanov.training import TiltSettings, train_tilt
+from slisde.girsanov.training import train_tilt
 from slisde.girsanov.weights import self_normalised, truncated, vanilla
 from slisde.model.stack import SLiSDE
 

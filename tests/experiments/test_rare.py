@@ -15,9 +15,9 @@ from slisde.experiments.rare_verdict import Advice, judge
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.running import Average, RunningMaximum, RunningMinimum
 from slisde.functionals.terminal import Call, Forward
+from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.tilt import Driver
-from slisde.girsanov.training import TiltSettings
 from slisde.model.stack import SLiSDE, Stacking
 from tests.experiments.untrained import untrained
 

@@ -10,20 +10,16 @@ from scipy.stats import norm
 from slisde.errors import ArgumentError
 from slisde.flow.mixture import drawn
 from slisde.functionals.terminal import Forward
+from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.log_ratio import divergence, log_ratio_score
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.objective import Wall, cross_entropy, snis_variance, target_weights
+from slisde.girsanov.pool import EMPHASIS, Pool, reachable_level
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
-from slisde.girsanov.training import (
-    EMPHASIS,
-    Pool,
-    TiltSettings,
-    reachable_level,
-    train_tilt,
-)
+from slisde.girsanov.training import train_tilt
 from slisde.model.readouts import Readout
 from slisde.model.stack import SLiSDE
 from tests.girsanov.tilts import Gaussian, random_tilt, small_grid, small_model

@@ -24,6 +24,7 @@ from slisde.experiments.rare_verdict import (
 )
 from slisde.flow.grid import TimeGrid
 from slisde.girsanov.branching import Branched, sample_branching
+from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.coverage import coverage
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
@@ -39,7 +40,7 @@ from slisde.girsanov.proposal import (
     weigh_plain_paths,
 )
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
-from slisde.girsanov.training import Round, TiltSettings, TrainedTilt, train_tilt
+from slisde.girsanov.training import Round, TrainedTilt, train_tilt
 from slisde.girsanov.walk import check_walkable
 from slisde.model.stack import SLiSDE
 

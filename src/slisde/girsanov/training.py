@@ -17,21 +17,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
+from slisde.girsanov.course import Course, TiltSettings
 from slisde.girsanov.event import Event
 from slisde.girsanov.initial import PerPath
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import log_ratio_score
 from slisde.girsanov.noise import draw_noise
-from slisde.girsanov.objective import Wall, cross_entropy, penalty, target_weights
+from slisde.girsanov.objective import Wall, cross_entropy, penalty
 from slisde.girsanov.pace import Trace
+from slisde.girsanov.pool import Pool, reachable_level
 from slisde.model.stack import SLiSDE
 
-EMPHASIS = 0.5
-"""a, between the cross-entropy at 0 and the second moment at 1, which was seen to follow single paths."""
-POLISHING_CLIP = 0.2
-"""Share of the gradient's bound that is left for it: single paths may dominate there."""
 MARGIN = 2.0
 """Nats that the wall leaves above −log p, which the conditional law of the event needs."""
 BATCH = 256
@@ -39,106 +36,6 @@ BATCH = 256
 RESAMPLING = 2**32 - 5
 """Folded into a round's key for the choice of these paths."""
 TINY = 1e-30
-
-
-@dataclass(frozen=True)
-class TiltSettings:
-    """How a tilt is trained.
-
-    Attributes:
-        paths: fresh paths per round.
-        enough: effective paths that there must be in the event of a round.
-        approach: most rounds before the event itself; then it is trained for if any path reached it.
-        rounds: rounds at the event itself on the cross-entropy.
-        polish: rounds after them on the tilt's own weights.
-        updates: gradient steps per round.
-        memory: rounds whose paths are used, each with the weights of the law that drew it.
-        learning_rate: of plain steps, which are natural ones for the level and the initial state; it
-            falls to a tenth over the rounds at the event, and again over those after them. The tilts of
-            the last half of either are averaged.
-        clip: bound of the gradient's norm on the cross-entropy; a fifth of it after that.
-        kl_weight: λ of the wall.
-        log_clip: bound of the target's log-weights about their mean.
-    """
-
-    paths: int = 1024
-    enough: float = 200.0
-    approach: int = 30
-    rounds: int = 32
-    polish: int = 32
-    updates: int = 8
-    memory: int = 16
-    learning_rate: float = 0.1
-    clip: float = 5.0
-    kl_weight: float = 1e-4
-    log_clip: float = 5.0
-
-    def __post_init__(self):
-        for name in ("paths", "rounds", "updates", "memory"):
-            if getattr(self, name) < 1:
-                raise ArgumentError(
-                    name, getattr(self, name), "must be at least 1", "it is a count"
-                )
-        if self.polish < 0:
-            raise ArgumentError("polish", self.polish, "must not be negative", "it is a count")
-        if not 1.0 <= self.enough <= self.paths:
-            raise ArgumentError(
-                "enough", self.enough, "must be in [1, paths]", "the first round has no more"
-            )
-
-    def rate(self, progress: float) -> float:
-        """Return the learning rate where a share of the rounds on an objective is done."""
-        falling = 0.5 * (1.0 + math.cos(math.pi * progress))
-        return self.learning_rate * (0.1 + 0.9 * falling)
-
-
-class Pool(eqx.Module):
-    """Paths of the last rounds, the oldest replaced first.
-
-    Attributes:
-        seen: their traces.
-        excess: how far inside the event they are; −∞ where there is no path yet.
-        magnitude: |G|.
-        log_ratio: log dQ/dP of the law that drew them.
-    """
-
-    seen: Trace
-    excess: PerPath
-    magnitude: PerPath
-    log_ratio: PerPath
-
-    @classmethod
-    def like(cls, batch: "Pool", rounds: int) -> "Pool":
-        """Return an empty pool for as many batches."""
-        empty = jax.tree.map(
-            lambda leaf: jnp.zeros((*leaf.shape[:-1], rounds * leaf.shape[-1])), batch
-        )
-        return eqx.tree_at(lambda pool: pool.excess, empty, jnp.full_like(empty.excess, -jnp.inf))
-
-    def with_batch(self, batch: "Pool", slot: Int[Array, ""]) -> "Pool":
-        """Return the pool with a batch in the place of another one."""
-
-        def put(old, new):
-            return jax.lax.dynamic_update_slice_in_dim(old, new, slot * new.shape[-1], axis=-1)
-
-        return jax.tree.map(put, self, batch)
-
-    def target(self, level: Float[Array, ""], clip: float) -> PerPath:
-        """Return w̄* of the event at a level, |G| counting at the event itself."""
-        magnitude = jnp.where(level < 0.0, 1.0, self.magnitude)
-        inside = jnp.where(self.excess >= level, magnitude, 0.0)
-        return target_weights(inside, self.log_ratio, clip=clip)
-
-    def emphasised(self, own: PerPath) -> PerPath:
-        """Return w̄* of the event itself with one more factor of the tilt's own weights.
-
-        Nothing is clipped: the largest weights are what is to be lowered.
-
-        Args:
-            own: log dQ/dP of the tilt.
-        """
-        inside = jnp.where(self.excess >= 0.0, self.magnitude ** (1.0 + EMPHASIS), 0.0)
-        return target_weights(inside, self.log_ratio + EMPHASIS * own, clip=None)
 
 
 @dataclass(frozen=True)
@@ -170,42 +67,6 @@ class TrainedTilt:
     paths: int
 
 
-@dataclass(frozen=True)
-class _Course:
-    """Where training is: how many rounds at the event itself are done."""
-
-    settings: TiltSettings
-    done: int
-
-    @property
-    def polishing(self) -> bool:
-        """Whether the rounds on the cross-entropy are over."""
-        return self.done >= self.settings.rounds
-
-    @property
-    def rate(self) -> float:
-        """The learning rate."""
-        return self.settings.rate(self._since / self._length)
-
-    @property
-    def clip(self) -> float:
-        """The bound of the gradient's norm."""
-        return self.settings.clip * (POLISHING_CLIP if self.polishing else 1.0)
-
-    @property
-    def averaged(self) -> int:
-        """How many tilts there are to average after this round, none in the first half of an objective's."""
-        return max(0, self._since + 1 - self._length // 2)
-
-    @property
-    def _since(self) -> int:
-        return self.done - self.settings.rounds if self.polishing else self.done
-
-    @property
-    def _length(self) -> int:
-        return self.settings.polish if self.polishing else self.settings.rounds
-
-
 def train_tilt(
     tilt: AbstractTilt,
     model: SLiSDE,
@@ -235,28 +96,17 @@ def train_tilt(
         batch, noise = _draw(tilt, model, grid, event, settings.paths, draw)
         pool = Pool.like(batch, settings.memory) if pool is None else pool
         pool = _remember(pool, batch, jnp.asarray(len(rounds) % settings.memory))
-        excess = np.asarray(pool.excess)
-        level = reachable_level(excess, np.asarray(pool.log_ratio), settings.enough)
-        if len(rounds) - done >= settings.approach:
-            if excess.max() < 0.0:
-                break
-            level = 0.0  # what few paths there are have to do
+        level = _level(pool, settings, approached=len(rounds) - done)
+        if level is None:
+            break
         inside = batch.excess >= level
         probability = float(jnp.mean(jnp.where(inside, jnp.exp(-batch.log_ratio), 0.0)))
         wall = Wall(settings.kl_weight, MARGIN - math.log(min(1.0, max(probability, TINY))))
-        course = _Course(settings, done)
+        course = Course(settings, done)
         target = _target(tilt, grid, pool, jnp.asarray(level), settings.log_clip, course.polishing)
+        rate, clip = jnp.asarray(course.rate), jnp.asarray(course.clip)
         tilt, kl = _improve(
-            tilt,
-            grid,
-            pool,
-            noise,
-            target,
-            wall,
-            jnp.asarray(course.rate),
-            jnp.asarray(course.clip),
-            settings.updates,
-            draw,
+            tilt, grid, pool, noise, target, wall, rate, clip, settings.updates, draw
         )
         seen = Round(
             level, float(jnp.mean(inside)), probability, float(jnp.max(batch.excess)), float(kl)
@@ -266,8 +116,7 @@ def train_tilt(
             report(seen)
         if level == 0.0:
             done += 1
-            count = course.averaged
-            average = _averaged(average, tilt, count) if count > 0 else None
+            average = _averaged(average, tilt, course.averaged)
     return TrainedTilt(
         tilt if average is None else average,
         done == settings.rounds + settings.polish,
@@ -276,21 +125,19 @@ def train_tilt(
     )
 
 
-def reachable_level(
-    excess: Float[np.ndarray, " path"], log_ratio: Float[np.ndarray, " path"], enough: float
-) -> float:
-    """Return the highest level with enough effective paths above it, at most 0.
+def _level(pool: Pool, settings: TiltSettings, approached: int) -> float | None:
+    """Return the level to train for, None where the event stays out of reach.
 
-    Where no level has enough of them it is the one that has most.
+    Args:
+        pool: all that was seen.
+        settings: how the tilt is trained.
+        approached: rounds so far that were not at the event itself.
     """
-    known = np.isfinite(excess)
-    order = np.argsort(-excess[known], kind="stable")
-    weights = np.exp(log_ratio[known].min() - log_ratio[known][order].astype(np.float64))
-    sizes = np.cumsum(weights) ** 2 / np.maximum(np.cumsum(weights**2), TINY)
-    levels = excess[known][order]
-    reached = np.flatnonzero(sizes >= enough)
-    index = reached[0] if reached.size else int(np.argmax(sizes))
-    return min(0.0, float(levels[index]))
+    if approached < settings.approach:
+        return reachable_level(np.asarray(pool.excess), np.asarray(pool.log_ratio), settings.enough)
+    return (
+        0.0 if float(jnp.max(pool.excess)) >= 0.0 else None
+    )  # what few paths there are have to do
 
 
 @eqx.filter_jit
@@ -370,7 +217,8 @@ def _take(seen: Trace, chosen: slice | Int[Array, " chosen"]) -> Trace:
     return jax.tree.map(lambda leaf: leaf[..., chosen], seen)
 
 
-def _averaged(average: AbstractTilt | None, tilt: AbstractTilt, count: int) -> AbstractTilt:
-    if average is None:
-        return tilt
+def _averaged(average: AbstractTilt | None, tilt: AbstractTilt, count: int) -> AbstractTilt | None:
+    """Return the mean of `count` tilts, all but the last being in `average`."""
+    if count <= 1:
+        return tilt if count == 1 else None
     return jax.tree.map(lambda mean, new: mean + (new - mean) / count, average, tilt)
