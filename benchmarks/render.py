@@ -6,7 +6,16 @@ from pathlib import Path
 
 from slisde.errors import StorageError
 from slisde.experiments.record import Record, read
-from slisde.experiments.tables import grid_cost, performance, rare, readouts, surfaces, tilt, toy
+from slisde.experiments.tables import (
+    grid_cost,
+    performance,
+    rare,
+    readouts,
+    surfaces,
+    tilt,
+    toy,
+    toy_grid,
+)
 from slisde.experiments.tables.markdown import grid, replace_between, whole
 from slisde.experiments.tables.registry import ENTRIES, build, maker
 from slisde.experiments.tables.table import Table
@@ -29,6 +38,7 @@ def rendered() -> dict[Path, str]:
         ("README.md", {"held-out": surfaces.beside}, "surfaces"),
         ("docs/performance.md", performance.PARTS, "performance"),
         ("docs/toy.md", toy.PARTS, "toy"),
+        ("docs/toy.md", {"toy-grid": toy_grid.true_system}, "toy_grid"),
         ("docs/surfaces.md", surfaces.PARTS, "surfaces"),
         ("docs/surfaces.md", readouts.PARTS, "readouts"),
         ("docs/tilt.md", tilt.PARTS, "tilt"),

@@ -7,10 +7,11 @@ from slisde.data.toy import (
     GROUP_WEIGHTS,
     INITIAL_VALUE,
     TIMES,
-    simulate,
+    TrueSystem,
     statistics,
     toy_problem,
 )
+from slisde.errors import ArgumentError
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,39 @@ def test_the_noise_floor_of_a_perfect_model_is_the_documented_one(truth):
 def test_statistics_are_those_of_the_simulated_paths():
     truth = statistics(paths=10, steps=20, seed=3)
     grid = TimeGrid.uniform(1.0, 20)
-    paths = simulate(grid, 10, key=jax.random.fold_in(jax.random.key(3), 0))
+    paths = TrueSystem()(grid, 10, key=jax.random.fold_in(jax.random.key(3), 0))
     nodes = [round(20 * time) for time in TIMES]
     np.testing.assert_allclose(truth.values, paths[:, nodes], rtol=1e-5)
     expected = np.maximum.accumulate(np.asarray(paths), axis=1)[:, nodes]
     np.testing.assert_allclose(truth.maxima, expected, rtol=1e-5)
     np.testing.assert_allclose(paths[:, 0], INITIAL_VALUE, rtol=1e-6)
+
+
+def test_maxima_are_observed_as_often_as_asked():
+    truth = statistics(paths=10, steps=40, seed=3, monitoring=20)
+    grid = TimeGrid.uniform(1.0, 40)
+    paths = TrueSystem()(grid, 10, key=jax.random.fold_in(jax.random.key(3), 0))
+    nodes = [round(20 * time) for time in TIMES]
+    expected = np.maximum.accumulate(np.asarray(paths)[:, ::2], axis=1)[:, nodes]
+    np.testing.assert_allclose(truth.maxima, expected, rtol=1e-5)
+    finer = statistics(paths=10, steps=40, seed=3)
+    np.testing.assert_array_equal(truth.values, finer.values)
+    assert (finer.maxima >= truth.maxima).all()
+    assert (finer.maxima > truth.maxima).any()
+
+
+@pytest.mark.parametrize("monitoring", [0, 3, 80])
+def test_maxima_can_only_be_observed_at_time_steps(monitoring):
+    with pytest.raises(ArgumentError, match="must divide 40"):
+        statistics(paths=10, steps=40, monitoring=monitoring)
+
+
+def test_simulations_with_other_observations_are_kept_apart(tmp_path):
+    whole = statistics(paths=50, steps=8, cache=tmp_path)
+    coarse = statistics(paths=50, steps=8, monitoring=2, cache=tmp_path)
+    again = statistics(paths=50, steps=8, monitoring=2, cache=tmp_path)
+    assert (whole.maxima != coarse.maxima).any()
+    np.testing.assert_array_equal(again.maxima, coarse.maxima)
 
 
 def test_a_kept_simulation_is_read_back_and_a_damaged_one_is_made_anew(tmp_path):

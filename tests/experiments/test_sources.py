@@ -61,6 +61,12 @@ def test_keys_for_quotes_are_not_ignored_elsewhere():
         build_problem(problem_keys(source="demo", spot=100.0))
 
 
+def test_observed_maxima_are_for_toy_only(chain):
+    for source in ("demo", chain):
+        with pytest.raises(ConfigError, match="`monitoring` is for toy, not for"):
+            build_problem(problem_keys(source=source, monitoring=64))
+
+
 @pytest.mark.parametrize("name", ["chains.txt", "dem"])
 def test_what_is_no_problem_is_answered_with_what_is(name):
     with pytest.raises(ProblemError, match="there is no problem"):

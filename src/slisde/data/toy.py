@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from slisde.errors import ArgumentError
 from slisde.files import write_whole
 from slisde.flow.brownian import increments
 from slisde.flow.grid import TimeGrid
@@ -19,6 +20,8 @@ from slisde.functionals.path import PathView
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.running import RunningMaximum, SquaredAverage
 from slisde.functionals.terminal import Call
+from slisde.model.interface import AbstractPathModel
+from slisde.shapes import Increments, ObservedPaths
 
 HORIZON = 1.0
 TIMES = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -63,19 +66,25 @@ def diffusion(x: Float[Array, "3 path"]) -> Float[Array, "3 path"]:
     )
 
 
-def simulate(grid: TimeGrid, paths: int, *, key: PRNGKeyArray) -> Float[Array, "path node"]:
-    """Return observed paths of the true system by Euler–Maruyama."""
-    start = jnp.broadcast_to(jnp.array(START)[:, None], (3, paths))
-    readout = jnp.array(READOUT)
+class TrueSystem(AbstractPathModel):
+    """The diffusion behind the targets, by Euler–Maruyama on whatever grid it is given."""
 
-    def step(x, inputs):
-        dt, dw = inputs
-        x = x + drift(x) * dt + diffusion(x) * dw
-        return x, readout @ x
+    def drivers(
+        self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
+    ) -> Increments:
+        return increments(grid, 3, paths, antithetic=antithetic, key=key)
 
-    noise = increments(grid, 3, paths, key=key)
-    _, values = jax.lax.scan(step, start, (grid.dt, noise))
-    return jnp.concatenate([(readout @ start)[None], values]).T
+    def observe(self, grid: TimeGrid, drivers: Increments) -> ObservedPaths:
+        start = jnp.broadcast_to(jnp.array(START)[:, None], (3, drivers.shape[-1]))
+        readout = jnp.array(READOUT)
+
+        def step(x, inputs):
+            dt, dw = inputs
+            x = x + drift(x) * dt + diffusion(x) * dw
+            return x, readout @ x
+
+        _, values = jax.lax.scan(step, start, (grid.dt, drivers))
+        return jnp.concatenate([(readout @ start)[None], values]).T
 
 
 def statistics(
@@ -83,6 +92,7 @@ def statistics(
     steps: int = STEPS,
     seed: int = SEED,
     *,
+    monitoring: int | None = None,
     cache: Path | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> ToyStatistics:
@@ -92,17 +102,27 @@ def statistics(
         paths: simulated paths.
         steps: steps of the true system's grid.
         seed: seed of the simulation.
+        monitoring: equal parts of the horizon at whose ends maxima are observed; at every step by
+            default. A diffusion on N steps misses its highest points between them, by about
+            0.58 σ √Δt, and so cannot have maxima of a finer grid.
         cache: folder that keeps the result between runs, or None.
         report: called with the paths done and all of them.
     """
-    file = None if cache is None else cache / f"toy-{paths}-{steps}-{seed}.npz"
+    monitoring = steps if monitoring is None else monitoring
+    if monitoring < 1 or steps % monitoring:
+        raise ArgumentError(
+            "monitoring", monitoring, f"must divide {steps}", "maxima are observed at time steps"
+        )
+    observed = "" if monitoring == steps else f"-{monitoring}"
+    file = None if cache is None else cache / f"toy-{paths}-{steps}-{seed}{observed}.npz"
     kept = None if file is None else _read(file)
     if kept is not None:
         return kept
     chunks = []
     for index, start in enumerate(range(0, paths, CHUNK)):
         count = min(CHUNK, paths - start)
-        chunk = _chunk(count, steps, jax.random.fold_in(jax.random.key(seed), index))
+        key = jax.random.fold_in(jax.random.key(seed), index)
+        chunk = _chunk(count, steps, monitoring, key)
         chunks.append([np.asarray(part) for part in chunk])
         if report is not None:
             report(start + count, paths)
@@ -136,17 +156,17 @@ def _target(functional, samples: np.ndarray, group: str) -> Target:
     return Target(functional, mean, group, standard_error=error)
 
 
-@jax.jit(static_argnums=(0, 1))
-def _chunk(paths: int, steps: int, key: PRNGKeyArray):
+@jax.jit(static_argnums=(0, 1, 2))
+def _chunk(paths: int, steps: int, monitoring: int, key: PRNGKeyArray):
     grid = TimeGrid.uniform(HORIZON, steps)
-    times = jnp.asarray(grid.times)
+    times, dates = (jnp.asarray(g.times) for g in (grid, TimeGrid.uniform(HORIZON, monitoring)))
 
     def on_path(values):
-        path = PathView(values, times)
-        nodes = jnp.stack([path.node(time) for time in TIMES])
-        return values[nodes], path.running_maximum[nodes], path.running_square[nodes]
+        path, observed = PathView(values, times), PathView(values[:: steps // monitoring], dates)
+        nodes, last = (jnp.stack([p.node(time) for time in TIMES]) for p in (path, observed))
+        return values[nodes], observed.running_maximum[last], path.running_square[nodes]
 
-    return jax.vmap(on_path)(simulate(grid, paths, key=key))
+    return jax.vmap(on_path)(TrueSystem()(grid, paths, key=key))
 
 
 def _read(file: Path) -> ToyStatistics | None:

@@ -89,9 +89,13 @@ class GridConfig(Section):
 
 
 class ProblemConfig(Section):
-    """`[problem]`: demo, toy, or a file; the other keys say how a file of quotes is read."""
+    """`[problem]`: demo, toy, or a file; the other keys say how a file of quotes is read.
+
+    `monitoring` is TOY's: how many times maxima are observed, at all 2,048 steps of its simulation by default.
+    """
 
     source: str = "demo"
+    monitoring: int | None = None
     convention: Literal["market", "paper", "as-published"] = "market"
     quote_date: str | None = None
     spot: float | None = None

@@ -26,13 +26,13 @@ Report = Callable[[str], None]
 def build_problem(config: ProblemConfig, report: Report = lambda _: None) -> Problem:
     """Return the problem a user named, or say what could have been meant."""
     source = config.source
+    _check_no_keys_of_others(config)
     if is_quotes(source):
         return _surface(config, report)
-    _check_no_quote_keys(config)
     if source == "demo":
         return demo_problem()
     if source == "toy":
-        return toy_problem(toy_truth(report))
+        return toy_problem(toy_truth(config.monitoring, report))
     path = Path(source)
     if path.suffix == ".toml":
         return read_problem(path)
@@ -70,13 +70,14 @@ def _surface(config: ProblemConfig, report: Report) -> Problem:
     )
 
 
-def _check_no_quote_keys(config: ProblemConfig) -> None:
-    """Raise where a key for quotes would be ignored."""
-    for name, value in config.model_dump(exclude={"source"}).items():
-        if value != ProblemConfig.model_fields[name].default:
-            raise ConfigError(
-                f"[problem] `{name}` is for files of quotes, not for {config.source}."
-            )
+def _check_no_keys_of_others(config: ProblemConfig) -> None:
+    """Raise where a key for TOY or for quotes would be ignored."""
+    own = {"monitoring"} if config.source == "toy" else set[str]()
+    for name, value in config.model_dump(exclude={"source", *own}).items():
+        owner = "toy" if name == "monitoring" else "files of quotes"
+        ignored = owner == "toy" or not is_quotes(config.source)
+        if ignored and value != ProblemConfig.model_fields[name].default:
+            raise ConfigError(f"[problem] `{name}` is for {owner}, not for {config.source}.")
 
 
 def _day(name: str, text: str | None) -> Any:
@@ -90,10 +91,11 @@ def _day(name: str, text: str | None) -> Any:
         ) from None
 
 
-def toy_truth(report: Report = lambda _: None) -> ToyStatistics:
+def toy_truth(monitoring: int | None = None, report: Report = lambda _: None) -> ToyStatistics:
     """Return the ground truth of TOY, simulated once for all runs of this user."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slisde" / "data"
     return statistics(
+        monitoring=monitoring,
         cache=cache,
         report=lambda done, total: report(f"TOY's ground truth, {done:,} of {total:,} paths"),
     )

@@ -42,4 +42,5 @@ def recovery_of(fitted: FittedRun) -> dict[str, float]:
     """Return distances of the fitted law to TOY's, empty for other problems (tab:abl-dist)."""
     if fitted.config.problem.source != "toy":
         return {}
-    return recovery(fitted.model, toy_truth(), fitted.grid, key=fitted.keys.recovery)
+    truth = toy_truth(fitted.config.problem.monitoring)
+    return recovery(fitted.model, truth, fitted.grid, key=fitted.keys.recovery)

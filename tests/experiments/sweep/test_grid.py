@@ -1,6 +1,7 @@
 """Grids: which cells there are, what they are called, and what is wrong with a file."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_the_digest_is_of_what_is_computed_and_not_of_where_it_stands(tmp_path):
         digests.append(cell.digest)
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
+
+
+def test_the_digest_of_a_built_in_problem_is_the_same_on_every_processor(tmp_path):
+    (cell,) = read_sweep(
+        write(tmp_path, '[base]\nproblem.source = "demo"\nmodel = { latent = 8 }\n'), seeds=1
+    ).cells
+    rounded_otherwise = replace(cell, problem=cell.problem.replace("value = 0.1", "value = 0.2"))
+    assert rounded_otherwise.problem != cell.problem
+    assert rounded_otherwise.digest == cell.digest
 
 
 def test_a_grid_extends_another_one(tmp_path):

@@ -75,7 +75,8 @@ def _metrics(job: Job, model: AbstractPathModel) -> dict[str, Any]:
         "population": summary(population),
     }
     if job.config.problem.source == "toy":
-        metrics["recovery"] = recovery(model, toy_truth(), job.grid, key=job.keys.recovery)
+        truth = toy_truth(job.config.problem.monitoring)
+        metrics["recovery"] = recovery(model, truth, job.grid, key=job.keys.recovery)
     return metrics
 
 

@@ -67,10 +67,14 @@ class Cell:
 
     @property
     def digest(self) -> str:
-        """What identifies its record: a hash of the configuration and of the targets."""
+        """What identifies its record: a hash of the configuration and of the targets of a file.
+
+        Built-in targets come from the program, and their last digits from the processor.
+        """
         tables = self.config.model_dump()
-        tables["problem"]["source"] = Path(tables["problem"]["source"]).name
-        text = json.dumps([tables, self.problem], sort_keys=True)
+        source = tables["problem"]["source"] = Path(tables["problem"]["source"]).name
+        targets = None if source in BUILT_IN else self.problem
+        text = json.dumps([tables, targets], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

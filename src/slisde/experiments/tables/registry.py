@@ -18,12 +18,13 @@ from slisde.experiments.tables import (
     tilt,
     timing,
     toy,
+    toy_grid,
 )
 from slisde.experiments.tables.table import Table
 
 Part = tuple[str, Callable[[Sequence[Record]], Table]]
 """The file of records, without its suffix, and the table that is made of them."""
-SWEEPS = ("families-toy", "families-dax", "families-spx", "ablation")
+SWEEPS = ("families-toy", "families-toy-fine", "families-dax", "families-spx", "ablation")
 """Records that `slisde sweep` makes from a grid of that name; `benchmarks/` has a program for others."""
 
 
@@ -43,8 +44,13 @@ class Entry:
 ENTRIES = {
     "toy": Entry(
         "SLiSDE and the baselines on TOY beside tab:toy3-vanilla",
-        [("toy", toy.fits), ("families-toy", families.toy)],
+        [
+            ("toy", toy.fits),
+            ("families-toy", families.toy),
+            ("families-toy-fine", families.toy_fine),
+        ],
     ),
+    "toy-grid": Entry("TOY's own diffusion on coarse grids", [("toy_grid", toy_grid.true_system)]),
     "toy-ablation": Entry("what helps in training, on TOY", [("toy", toy.ablation)]),
     "recovery": Entry("distances to TOY's true law beside tab:abl-dist", [("toy", toy.recovery)]),
     "dax": Entry("all families on DAX beside tab:dax3-main", [("families-dax", families.dax)]),
