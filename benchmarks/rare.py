@@ -60,9 +60,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all": {"driver": Driver.ALL},
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
-    "all-ladder": {"driver": Driver.ALL, "reference": 0.1, "ladder": True},
-    "guided": {"driver": Driver.GUIDED, "reference": 0.1},
-    "guided-ladder": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True},
     "branching": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True, "branching": True},
 }
 TRAININGS = {

@@ -35,7 +35,7 @@ def record(variant: str, seed: int, error: float, training: str = "paper"):
     }
 
 
-COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4}}
+COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4, "branching": 0.4}}
 RECORDS = [
     record("paper", 0, 0.2),
     record("paper", 1, 0.4),
@@ -63,6 +63,18 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     assert ratio[6].startswith("0.80")
 
 
+def test_variants_are_set_against_the_papers_tilt_on_the_same_models_at_equal_cost():
+    cells = row(
+        short([*RECORDS, record("all", 0, 0.3)]), "all noise, over the paper's tilt at equal cost"
+    )
+    # 1.5 times the error of model 0, at 0.3 / 0.25 of the cost
+    assert cells[2].startswith(f"{1.5 * (0.3 / 0.25) ** 0.5:.2f}")
+    unpaired = row(
+        short([*RECORDS, record("all", 7, 0.3)]), "all noise, over the paper's tilt at equal cost"
+    )
+    assert unpaired[2] == "not run yet"
+
+
 def test_models_of_our_training_stand_apart():
     table = short(RECORDS)
     assert row(table, "models of our training: the paper's tilt")[2].startswith("0.70")
@@ -81,6 +93,9 @@ def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():
 def test_the_length_of_training_is_said():
     notes = " ".join(short(RECORDS).notes)
     assert "16 + 32 for guided, ladder, branching, 16 + 128 for the paper's tilt" in notes
+    longer = {**record("branching", 1, 0.1), "polish": 128}
+    notes = " ".join(short([*RECORDS, longer]).notes)
+    assert "16 + 32 or 16 + 128 for guided, ladder, branching" in notes
 
 
 def test_all_budgets_and_estimators_are_shown():
