@@ -11,13 +11,14 @@ from slisde.calibration.run import RunDirectory
 from slisde.errors import ProblemError, StorageError
 from slisde.experiments.rare import best_driver, rare_event
 from slisde.experiments.rare_event import read_event
+from slisde.experiments.rare_store import TiltStore
 from slisde.experiments.rare_verdict import Advice, judge
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.running import Average, RunningMaximum, RunningMinimum
 from slisde.functionals.terminal import Call, Forward
 from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
-from slisde.girsanov.tilt import Driver
+from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.model.stack import SLiSDE, Stacking
 from tests.experiments.untrained import untrained
 
@@ -80,6 +81,19 @@ def test_a_tilt_is_kept_in_the_run_and_used_again(fitted, answered):
     assert again.value == answered.value
     assert again.training_paths == answered.training_paths
     assert ask(fitted, "terminal > 1.9", retrain=True).reused is False
+
+
+def test_a_tilt_with_other_arrays_is_trained_anew(fitted, key):
+    narrow, wide = (
+        make_tilt(SLiSDE(latent, 2, 2, block_size=4, key=key), driver=Driver.ALL, key=key)
+        for latent in (4, 8)
+    )
+    store = TiltStore(fitted.run, "terminal > 1", narrow, {})
+    store.save(narrow, {"training_paths": 5})
+    kept = store.read()
+    assert kept is not None
+    assert kept[1]["training_paths"] == 5
+    assert TiltStore(fitted.run, "terminal > 1", wide, {}).read() is None
 
 
 @pytest.mark.usefixtures("answered")

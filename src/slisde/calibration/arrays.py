@@ -96,6 +96,11 @@ def fill(template: Tree, stored: Stored, source: Path) -> Tree:
     )
 
 
+def arrays_of(tree: Any) -> list[tuple[str, tuple[int, ...], str]]:
+    """Return name, shape and type of every array, which is what `fill` asks for."""
+    return [(name, leaf.shape, str(leaf.dtype)) for name, leaf in sorted(_named(tree).items())]
+
+
 def _named(tree: Any) -> dict[str, Any]:
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
