@@ -88,12 +88,12 @@ def test_a_tilt_with_other_arrays_is_trained_anew(fitted, key):
         make_tilt(SLiSDE(latent, 2, 2, block_size=4, key=key), driver=Driver.ALL, key=key)
         for latent in (4, 8)
     )
-    store = TiltStore(fitted.run, "terminal > 1", narrow, {})
+    store = TiltStore(fitted.run, "terminal > 1", narrow)
     store.save(narrow, {"training_paths": 5})
     kept = store.read()
     assert kept is not None
     assert kept[1]["training_paths"] == 5
-    assert TiltStore(fitted.run, "terminal > 1", wide, {}).read() is None
+    assert TiltStore(fitted.run, "terminal > 1", wide).read() is None
 
 
 @pytest.mark.usefixtures("answered")

@@ -135,8 +135,7 @@ def rare_event(
         return _untilted(asked, plain.diagnosis, known)
 
     untrained = _untrained(asked, driver, covariance, weights_key)
-    options = {"driver": driver.value, "covariance": covariance}
-    store = TiltStore(fitted.run, text, untrained, options)
+    store = TiltStore(fitted.run, text, untrained, driver=driver.value, covariance=covariance)
     found = None if retrain else store.read()
     if found is not None:
         tilt, training_paths = found[0], int(found[1]["training_paths"])

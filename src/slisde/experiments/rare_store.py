@@ -22,9 +22,7 @@ class TiltStore:
         options: what else the tilt depends on.
     """
 
-    def __init__(
-        self, run: RunDirectory, event: str, untrained: AbstractTilt, options: dict[str, Any]
-    ):
+    def __init__(self, run: RunDirectory, event: str, untrained: AbstractTilt, **options: Any):
         weights = run.model_stem.with_suffix(".safetensors")
         with reading(weights):
             digest = hashlib.sha256(weights.read_bytes()).hexdigest()
