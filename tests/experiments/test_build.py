@@ -66,6 +66,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
         norm="layer",
         causal_conv=True,
         amplitude=0.2,
+        offset_scale=0,
         transition="exponential",
         prior=True,
         out=3,
@@ -83,6 +84,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
     assert gate.norm.kind is Norm.LAYER
     assert gate.convolution is not None
     assert gate.amplitude == 0.2
+    assert not gate.kernel[3].any()
     assert model.prior is not None
     assert model.readout.kernel.shape == (3, 16)
     assert model.readout.initial_value == 1.0

@@ -23,6 +23,8 @@ BAD = [
     ("amplitude", 1.0, {}, "must be in (0, 1)"),
     ("amplitude", float("nan"), {}, "must be in (0, 1)"),
     ("amplitude", 2.0, {"layers": 1}, "must be in (0, 1)"),
+    ("offset_scale", -0.1, {}, "must not be negative"),
+    ("offset_scale", float("nan"), {}, "must not be negative"),
     ("rho", 1.0, {}, "must be in [0, 1)"),
     ("rho", -0.5, {}, "must be in [0, 1)"),
     ("rho", float("nan"), {}, "must be in [0, 1)"),

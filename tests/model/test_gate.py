@@ -89,6 +89,25 @@ def test_a_new_gate_hardly_modulates(key):
     assert np.any(np.asarray(gates.offset) != 0.0)
 
 
+def test_the_offset_alone_begins_as_large_as_it_is_told(key):
+    usual, small = (Gate(LATENT, offset_scale=scale, key=key) for scale in (1e-2, 1e-3))
+    for usual_kernel, small_kernel in (
+        (usual.kernel, small.kernel),
+        (usual.time_kernel, small.time_kernel),
+    ):
+        ratios = np.asarray(small_kernel) / np.asarray(usual_kernel)
+        assert np.array_equal(ratios[:3], np.ones_like(ratios[:3]))
+        assert np.allclose(ratios[3], 0.1, rtol=1e-6)
+
+
+def test_an_offset_that_begins_at_zero_is_zero_but_can_be_learned(key):
+    gate = Gate(LATENT, offset_scale=0.0, key=key)
+    grid, path = TimeGrid.uniform(1.0, 3), jnp.asarray(random_path(3))
+    assert not np.any(np.asarray(gates_of(gate, grid, path).offset))
+    slope = eqx.filter_grad(lambda g: jnp.sum(gates_of(g, grid, path).offset))(gate)
+    assert np.all(np.any(np.asarray(slope.kernel[3]) != 0.0, axis=1))
+
+
 @pytest.mark.parametrize("nodes", [2, 3, 9])
 def test_the_convolution_is_a_residual_sum_over_the_past(nodes):
     convolution = perturbed(np.random.default_rng(94), CausalConvolution(jnp.zeros((LATENT, TAPS))))

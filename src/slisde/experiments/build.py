@@ -61,6 +61,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         norm=Norm(config.norm),
         causal_conv=config.causal_conv,
         amplitude=config.amplitude,
+        offset_scale=config.offset_scale,
         stacking=Stacking(config.stacking),
         transition=_TRANSITIONS[config.transition](),
         prior=config.prior,

@@ -42,6 +42,7 @@ class ModelConfig(Section):
     norm: Literal["rms", "layer"] = "rms"
     causal_conv: bool = False
     amplitude: float = 0.1
+    offset_scale: float = 0.01
     stacking: Literal["gated", "residual"] = "gated"
     transition: Literal["euler", "exponential"] = "euler"
     prior: bool = False

@@ -15,6 +15,7 @@ from slisde.model.time_features import GATE_FEATURES, gate_features
 from slisde.shapes import LatentPaths
 
 KERNEL_SCALE = 0.01
+"""Standard deviation of the kernels' entries at initialisation."""
 NORM_EPSILON = 1e-6
 """The regulariser ς > 0 of eq:app-gate-input."""
 
@@ -48,6 +49,8 @@ class Gate(eqx.Module):
         norm: RMSNorm or LayerNorm of the gate input.
         time_features: whether (t, t², sin ωt, cos ωt) join the normalised state.
         causal_conv: whether a short causal convolution precedes the norm.
+        offset_scale: standard deviation of W_io's entries at initialisation. Offsets are added at every
+            step, without a step size: over N steps they come to about N √d offset_scale / 2.
     """
 
     kernel: Float[Array, "4 latent latent"]
@@ -65,14 +68,17 @@ class Gate(eqx.Module):
         norm: Norm = Norm.RMS,
         time_features: bool = True,
         causal_conv: bool = False,
+        offset_scale: float = KERNEL_SCALE,
         key: PRNGKeyArray,
     ):
         check_amplitude(amplitude)
+        check_offset_scale(offset_scale)
         kernel, time_kernel, taps = normals(
             key, (4, latent, latent), (4, latent, GATE_FEATURES), (latent, TAPS)
         )
-        self.kernel = KERNEL_SCALE * kernel
-        self.time_kernel = KERNEL_SCALE * time_kernel if time_features else None
+        scales = jnp.array([KERNEL_SCALE, KERNEL_SCALE, KERNEL_SCALE, offset_scale])[:, None, None]
+        self.kernel = scales * kernel
+        self.time_kernel = scales * time_kernel if time_features else None
         self.bias = jnp.zeros((4, latent))
         self.norm = GateNorm(latent, norm)
         self.convolution = CausalConvolution(taps) if causal_conv else None
@@ -99,4 +105,12 @@ def check_amplitude(amplitude: float) -> None:
     if not 0.0 < amplitude < 1.0:
         raise ArgumentError(
             "amplitude", amplitude, "must be in (0, 1)", "the scale 1 ± ε has to stay positive"
+        )
+
+
+def check_offset_scale(offset_scale: float) -> None:
+    """Raise unless the offset's kernel can begin at this scale."""
+    if not 0.0 <= offset_scale < float("inf"):
+        raise ArgumentError(
+            "offset_scale", offset_scale, "must not be negative", "it is a standard deviation"
         )

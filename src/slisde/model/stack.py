@@ -24,7 +24,7 @@ from slisde.flow.mixture import Mixture, Sample, drawn
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
 from slisde.model.coefficients import NoiseType, check_low_rank
-from slisde.model.gate import Gate, check_amplitude
+from slisde.model.gate import KERNEL_SCALE, Gate, check_amplitude, check_offset_scale
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
@@ -72,6 +72,7 @@ class SLiSDE(AbstractPathModel):
         norm: normalisation of the gate input.
         causal_conv: whether gates see a short past of the previous path.
         amplitude: ε of the scale gate.
+        offset_scale: how large the weights of the offset gate begin.
         stacking: gated in flow, or residual as the paper compares with.
         transition: `Euler()` (default) or `Exponential()`.
         prior: whether the law of the initial state is learned.
@@ -108,6 +109,7 @@ class SLiSDE(AbstractPathModel):
         norm: Norm = Norm.RMS,
         causal_conv: bool = False,
         amplitude: float = 0.1,
+        offset_scale: float = KERNEL_SCALE,
         stacking: Stacking = Stacking.GATED,
         transition: AbstractTransition | None = None,
         prior: bool = False,
@@ -121,6 +123,7 @@ class SLiSDE(AbstractPathModel):
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
         check_amplitude(amplitude)
+        check_offset_scale(offset_scale)
         check_output(out, initial_value)
         _check_driver(rho, stacking, layers)
         readout_key, *keys = jax.random.split(key, 2 * layers)
@@ -143,6 +146,7 @@ class SLiSDE(AbstractPathModel):
             norm=norm,
             time_features=time_features,
             causal_conv=causal_conv,
+            offset_scale=offset_scale,
         )
         residual = partial(ResidualDriver, latent, noise, norm)
         coupling = gate if stacking is Stacking.GATED else residual
