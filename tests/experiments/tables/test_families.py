@@ -49,6 +49,21 @@ def test_the_order_of_the_families_is_said_beside_the_papers():
     )
 
 
+def test_a_row_that_the_paper_does_not_have_is_ordered_with_the_others():
+    losses = {"Neural SDE, L = 2": 3e-4, "SLiCE, L = 2": 2e-4, "SLiSDE, L = 2": 4e-4}
+    added = "SLiSDE, small offsets, L = 2"
+    records = [record(row, 0, loss) for row, loss in {**losses, added: 1e-4}.items()]
+    table = families.toy(records)
+    (order,) = [note for note in table.notes if "from best to worst" in note]
+    assert order.startswith(
+        "L = 2, from best to worst by population loss: SLiSDE with small offsets, SLiCE, Neural SDE, SLiSDE;"
+    )
+    names = [row[0] for row in table.rows]
+    assert names.index(added) == 3
+    cells = table.rows[3]
+    assert [str(cell) for cell in (cells[1], cells[3], cells[4])] == ["", "", "1.00 (1 seed)"]
+
+
 def test_fits_that_failed_are_counted_and_shown():
     lost = {**record("SLiCE, L = 3", 0, 1.0), "error": "training diverged"}
     del lost["metrics"], lost["parameters"], lost["seconds_per_step"]

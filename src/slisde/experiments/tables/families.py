@@ -1,7 +1,7 @@
 """SLiSDE, Neural SDE and SLiCE side by side, from the records of `slisde sweep configs/families-*.toml`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from slisde.experiments.record import Record
@@ -107,15 +107,28 @@ QUOTED_ONLY = (
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A table of the paper: its label, its two metrics, what we add to them, and its rows."""
+    """A table of the paper: its label, its two metrics, its rows, and what we add to the metrics and rows."""
 
     label: str
     metrics: tuple[Metric, Metric]
     population: tuple[Metric, ...]
-    rows: dict[str, Published]
+    published: dict[str, Published]
+    added: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> list[str]:
+        """Names of all rows, by depth."""
+        return sorted([*self.published, *self.added], key=_depth)
 
 
-ON_TOY = Benchmark("tab:toy3-vanilla", TOY, (POPULATION, POPULATION_BARRIER), PAPER_TOY)
+ON_TOY = Benchmark(
+    "tab:toy3-vanilla",
+    TOY,
+    (POPULATION, POPULATION_BARRIER),
+    PAPER_TOY,
+    ("SLiSDE, small offsets, L = 2", "SLiSDE, small offsets, d = 64, L = 3"),
+)
+ON_FINE_TOY = replace(ON_TOY, added=())
 ON_DAX = Benchmark("tab:dax3-main", SURFACE, (POPULATION,), PAPER_DAX)
 ON_SPX = Benchmark("tab:spx-full", SURFACE, (POPULATION,), PAPER_SPX)
 
@@ -127,7 +140,7 @@ def toy(records: Sequence[Record]) -> Table:
 
 def toy_fine(records: Sequence[Record]) -> Table:
     """Return the same with the published targets, which hold maxima of 2,048 steps."""
-    return _table("Families on TOY, maxima of 2,048 steps", ON_TOY, records, FINE_STEPS)
+    return _table("Families on TOY, maxima of 2,048 steps", ON_FINE_TOY, records, FINE_STEPS)
 
 
 def dax(records: Sequence[Record]) -> Table:
@@ -167,14 +180,16 @@ def _table(title: str, benchmark: Benchmark, records: Sequence[Record], note: st
 
 def _orders(benchmark: Benchmark, records: Sequence[Record]) -> list[str]:
     """Return, for every depth that has been run, the families from best to worst, ours and the paper's."""
-    notes, rows = [], benchmark.rows
-    for depth in dict.fromkeys(name.partition(", ")[2] for name in rows):
-        names = [name for name in rows if name.endswith(depth)]
+    notes = []
+    for depth in dict.fromkeys(map(_depth, benchmark.rows)):
         fitted = {
             name: [record for record in matching(records, row=name) if "metrics" in record]
-            for name in names
+            for name in benchmark.rows
+            if _depth(name) == depth
         }
-        if not all(fitted.values()):
+        names = [name for name, found in fitted.items() if found]
+        known = {name: row for name, row in benchmark.published.items() if name in fitted}
+        if not known.keys() <= set(names):
             continue
         orders = []
         for metric in benchmark.population:
@@ -182,30 +197,35 @@ def _orders(benchmark: Benchmark, records: Sequence[Record]) -> list[str]:
             orders.append(
                 f"by {metric.quantity}: {_families(sorted(names, key=means.__getitem__))}"
             )
-        paper = sorted(names, key=lambda name: rows[name].first[0])
+        paper = sorted(known, key=lambda name: known[name].first[0])
         orders.append(f"the paper's by {benchmark.metrics[0].quantity}: {_families(paper)}")
         notes.append(f"{depth}, from best to worst {'; '.join(orders)}.")
     return notes
 
 
+def _depth(name: str) -> str:
+    return name.rpartition(", ")[2]
+
+
 def _families(names: Sequence[str]) -> str:
-    return ", ".join(name.partition(", ")[0] for name in names)
+    return ", ".join(name.rpartition(", ")[0].replace(",", " with", 1) for name in names)
 
 
 def _row(name: str, benchmark: Benchmark, records: Sequence[Record]) -> list[Cell]:
-    known = benchmark.rows[name]
+    known = benchmark.published.get(name)
     fitted = [record for record in records if "metrics" in record]
     row: list[Cell] = [
-        Number(float(known.parameters), ",.0f", "K"),
+        Number(float(known.parameters), ",.0f", "K") if known else "",
         Number(fitted[0]["parameters"] / 1e3, ",.0f", "K") if fitted else "",
     ]
-    for metric, value in zip(benchmark.metrics, (known.first, known.second), strict=True):
-        row += [published(value, ".2f"), _ours(metric, records)]
+    values = (known.first, known.second) if known else (None, None)
+    for metric, value in zip(benchmark.metrics, values, strict=True):
+        row += [published(value, ".2f") if value else "", _ours(metric, records)]
     seconds = [record["seconds_per_step"] for record in fitted]
     return [
         *row,
         *(_ours(metric, records) for metric in benchmark.population),
-        Number(known.milliseconds, ".0f"),
+        Number(known.milliseconds, ".0f") if known else "",
         mean([1e3 * each for each in seconds], ".0f") if seconds else "",
     ]
 
