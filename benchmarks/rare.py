@@ -8,8 +8,8 @@ reference samples and the tilts are kept in the user's cache and shared by all v
 A cell is BACKBONE_SEED:VARIANT, the variants are the keys of `VARIANTS`, or `cost`, which times a batch of
 each kind of tilt in turn. A backbone is the three-layer TOY cell with an innovation of its own in the last
 layer (ρ = 0), fitted by one of `TRAININGS`. Thresholds are quantiles of its reference sample. Tilts are
-trained in the order of the thresholds, each but the guided ones starting from the one before; a replication
-is a batch of its budget, and replications of different budgets are drawn from one pool of paths.
+trained in the order of the thresholds, each starting from the one before, but for guided ones, which are fitted
+to plain paths. A replication is a batch of its budget; those of all budgets are drawn from one pool of paths.
 """
 
 import argparse
@@ -40,9 +40,12 @@ from slisde.girsanov.branching import sample_branching
 from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
+from slisde.girsanov.guide_fit import PATHS as GUIDE_PATHS
 from slisde.girsanov.guide_fit import fit_guide
-from slisde.girsanov.guided import make_guided
+from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.law import AbstractTilt
+from slisde.girsanov.log_ratio import divergence
+from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.girsanov.training import train_tilt
@@ -60,7 +63,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all": {"driver": Driver.ALL},
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
-    "branching": {"driver": Driver.GUIDED, "reference": 0.1, "ladder": True, "branching": True},
+    "guided": {"driver": Driver.GUIDED, "reference": 0.1},
 }
 TRAININGS = {
     # the paper's, with a quarter of its paths a step
@@ -173,6 +176,21 @@ def trained(
     return found.tilt, facts
 
 
+def fitted_guide(
+    model: SLiSDE, grid: TimeGrid, event: Event, key: PRNGKeyArray
+) -> tuple[GuidedTilt, Record]:
+    """Return a guided tilt and what it took."""
+    start = time.time()
+    tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=key)
+    noise = tilt.draw(model, grid, draw_noise(model, grid, BATCH, key=key)).noise
+    return tilt, {
+        "reached": True,
+        "kl": float(divergence(tilt, tilt.pace(grid), noise)),
+        "training_paths": GUIDE_PATHS,
+        "training_seconds": time.time() - start,
+    }
+
+
 @eqx.filter_jit
 def plain(model, grid, key):
     return model(grid, BATCH, key=key)[:, -1]
@@ -230,8 +248,8 @@ def replicate(
 def run(cell: str, given: argparse.Namespace) -> Record:
     seed, variant = cell.split(":")
     options = dict(VARIANTS[variant])
-    reference, ladder = options.pop("reference", 0.0), options.pop("ladder", False)
-    branching = options.pop("branching", False)
+    reference = options.pop("reference", 0.0)
+    guided = options["driver"] is Driver.GUIDED
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
     thresholds, reference_paths = known_thresholds(int(seed), model, grid, given)
@@ -244,15 +262,15 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         threshold, probability = thresholds[nominal]
         event = Event(Forward(1.0), threshold)
         event_key = jax.random.fold_in(key, index)
-        if options["driver"] is Driver.GUIDED:
-            # A guide aims at its event from the start, so that none starts from another one.
-            tilt = fit_guide(make_guided(model, grid, event), model, grid, event, key=event_key)
-        elif tilt is None:
-            tilt = make_tilt(model, key=key, **options)
-        rounds = f"rounds{settings.rounds}-{settings.polish}"
-        name = f"tilt-{_fit(int(seed), given)}-{kind}-{rounds}-{nominal:.0e}"
-        tilt, facts = trained(name, tilt, model, grid, event, settings, event_key)
-        proposal = Proposal.ladder(tilt, reference) if ladder else Proposal((tilt,), reference)
+        if guided:
+            tilt, facts = fitted_guide(model, grid, event, event_key)
+            proposal = Proposal.ladder(tilt, reference)
+        else:
+            tilt = make_tilt(model, key=key, **options) if tilt is None else tilt
+            rounds = f"rounds{settings.rounds}-{settings.polish}"
+            name = f"tilt-{_fit(int(seed), given)}-{kind}-{rounds}-{nominal:.0e}"
+            tilt, facts = trained(name, tilt, model, grid, event, settings, event_key)
+            proposal = Proposal((tilt,), reference)
         events.append(
             {
                 "nominal": nominal,
@@ -260,7 +278,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
                 "probability": probability,
                 "probability_error": (probability / reference_paths) ** 0.5,
                 **facts,
-                **replicate(proposal, model, grid, event, probability, branching, given),
+                **replicate(proposal, model, grid, event, probability, guided, given),
             }
         )
         report(cell, events[-1])
@@ -272,8 +290,8 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         "training": given.training,
         "reference_paths": reference_paths,
         "pool": given.pool,
-        "rounds": given.rounds,
-        "polish": settings.polish,
+        "rounds": 0 if guided else settings.rounds,
+        "polish": 0 if guided else settings.polish,
         "events": events,
         "machine": describe(),
     }
@@ -292,14 +310,13 @@ def cost(given: argparse.Namespace) -> Record:
             kind.value: Proposal((make_tilt(model, driver=kind, key=key),))
             for kind in (Driver.LAST, Driver.ALL)
         },
-        "guided": Proposal((guided,)),
-        "branching": Proposal.ladder(guided, 0.1),
+        "guided": Proposal.ladder(guided, 0.1),
     }
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):
         for name, each in kinds.items():
             start = time.perf_counter()
-            branching = name == "branching"
+            branching = name == "guided"
             jax.block_until_ready(draw(each, model, grid, event, jax.random.key(turn), branching))
             if turn:  # the first one compiles
                 seconds[name].append(time.perf_counter() - start)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from slisde.calibration.run import RunDirectory
-from slisde.errors import ProblemError, StorageError
+from slisde.errors import ArgumentError, ProblemError, StorageError
 from slisde.experiments.rare import best_driver, rare_event
 from slisde.experiments.rare_event import read_event
 from slisde.experiments.rare_store import TiltStore
@@ -73,6 +73,11 @@ def test_what_cannot_be_guided_is_tilted_alike_on_all_paths(fitted):
     assert best_driver(fitted.model, paid) is Driver.ALL
     residual = SLiSDE(4, 2, 2, block_size=2, stacking=Stacking.RESIDUAL, key=jax.random.key(0))
     assert best_driver(residual, watched) is Driver.ALL
+
+
+def test_scales_of_the_initial_state_need_a_tilt_that_is_trained(fitted):
+    with pytest.raises(ArgumentError, match="must be false with a guided tilt"):
+        ask(fitted, "terminal > 1.9", driver=Driver.GUIDED, covariance=True)
 
 
 def test_a_tilt_is_kept_in_the_run_and_used_again(fitted, answered):

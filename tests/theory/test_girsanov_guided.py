@@ -105,9 +105,7 @@ def plain_guide(gaussian):
         tilt = fit_guide(
             tilt, gaussian.model, gaussian.grid, event, paths=4096, key=jax.random.key(3)
         )
-        return eqx.tree_at(
-            lambda t: t.steering.log_width, tilt, jnp.zeros_like(tilt.steering.log_width)
-        )
+        return eqx.tree_at(lambda t: t.steering.width, tilt, jnp.ones(()))
 
     return fitted
 
@@ -147,6 +145,32 @@ def test_a_guide_expects_what_the_normal_law_expects(gaussian, plain_guide):
     found = np.asarray(guide.usual)[[0, 16, 48], 0]
     # The variance of a sample variance of 4,096 normals, less the fitted features.
     assert np.all(np.abs(found / np.array(left) - 1.0) <= 4.0 * (2.0 / 4096) ** 0.5 + 0.01)
+
+
+def test_a_weaker_version_aims_at_the_event_when_its_time_comes(gaussian, plain_guide):
+    """At the start it aims at a part of the way to the threshold, and at the threshold in the end."""
+    event = Event(Forward(0.5), gaussian.mean + 2.0 * gaussian.deviation)
+    steering = plain_guide(event).steering
+    pace = Pace(gaussian.grid, 64)
+    aims = np.asarray(steering.weakened(0.25)._rows(pace)[-1])
+    centre, threshold = float(steering.centre), float(steering.threshold)
+    assert np.isclose(aims[0], centre + 0.25 * (threshold - centre), rtol=1e-12)
+    assert np.isclose(aims[16], centre + 0.625 * (threshold - centre), rtol=1e-12)
+    assert np.all(aims[32:] == threshold)
+    assert np.all(np.asarray(steering._rows(pace)[-1]) == threshold)
+    twice = steering.weakened(0.5).weakened(0.5)
+    assert np.allclose(twice._rows(pace)[-1], aims, rtol=1e-12)
+
+
+def test_a_tilt_can_be_aimed_at_an_easier_event_and_at_no_harder_one(gaussian, plain_guide):
+    threshold = gaussian.mean + 2.0 * gaussian.deviation
+    tilt = plain_guide(Event(Forward(1.0), threshold))
+    centre = float(tilt.steering.centre)
+    nearer = tilt.aimed_at(jnp.asarray(0.25 * threshold + 0.75 * centre))
+    assert np.isclose(nearer.steering.threshold, 0.25 * threshold + 0.75 * centre, rtol=1e-12)
+    assert np.allclose(nearer.initial.shift, 0.25 * tilt.initial.shift, rtol=1e-12)
+    further = tilt.aimed_at(jnp.asarray(threshold + 1.0))
+    assert np.isclose(further.steering.threshold, threshold, rtol=1e-12)
 
 
 def test_what_cannot_be_guided_is_refused():

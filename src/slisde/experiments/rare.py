@@ -1,4 +1,4 @@
-"""Rare events of a fitted run: a tilt trained in stages, then an estimate beside plain Monte Carlo."""
+"""Rare events of a fitted run: a tilt fitted or trained, then an estimate beside plain Monte Carlo."""
 
 import math
 from collections.abc import Callable
@@ -23,13 +23,14 @@ from slisde.experiments.rare_verdict import (
     unreached,
 )
 from slisde.flow.grid import TimeGrid
-from slisde.girsanov.branching import Branched, sample_branching
+from slisde.girsanov.branching import Branched, guided_laws, sample_branching
 from slisde.girsanov.course import TiltSettings
-from slisde.girsanov.coverage import coverage
+from slisde.girsanov.coverage import coverage, nearest_level
 from slisde.girsanov.diagnosis import Diagnosis, diagnose
 from slisde.girsanov.event import Event
+from slisde.girsanov.guide_fit import PATHS as GUIDE_PATHS
 from slisde.girsanov.guide_fit import fit_guide
-from slisde.girsanov.guided import GuidedTilt, make_guided
+from slisde.girsanov.guided import GuidedTilt, make_guided, scaled
 from slisde.girsanov.law import AbstractTilt
 from slisde.girsanov.log_ratio import divergence
 from slisde.girsanov.noise import draw_noise
@@ -40,7 +41,7 @@ from slisde.girsanov.proposal import (
     weigh_plain_paths,
 )
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
-from slisde.girsanov.training import Round, TrainedTilt, train_tilt
+from slisde.girsanov.training import Round, train_tilt
 from slisde.girsanov.walk import check_walkable
 from slisde.model.stack import SLiSDE
 
@@ -111,8 +112,8 @@ def rare_event(
         text: the event, as `read_event` takes it.
         paths: fresh paths of the estimate.
         driver: which noise is tilted and how; by default `best_driver`.
-        covariance: whether the initial state's scales are tilted, too.
-        settings: how the tilt is trained.
+        covariance: whether the initial state's scales are tilted, too, which a guide does not do.
+        settings: how the tilt is trained; a guide is fitted instead.
         retrain: train even where the run has a tilt for this event.
         seed: of the paths; the run's own by default.
         report: called with what is being done.
@@ -124,7 +125,8 @@ def rare_event(
     asked = _Asked(text, event, model, grid)
     report = (lambda _: None) if report is None else report
     settings = TiltSettings() if settings is None else settings
-    driver = best_driver(model, event) if driver is None else driver
+    if driver is None:
+        driver = Driver.ALL if covariance else best_driver(model, event)
     key = jax.random.fold_in(fitted.keys.metrics, STREAM) if seed is None else jax.random.key(seed)
     plain_key, training_key, weights_key, key = jax.random.split(key, 4)
 
@@ -140,16 +142,19 @@ def rare_event(
     if found is not None:
         tilt, training_paths = found[0], int(found[1]["training_paths"])
     else:
-        trained = _trained(asked, untrained, settings, report, training_key)
-        tilt, training_paths = trained.tilt, trained.paths
-        if not trained.reached:
-            verdict = _unreached(event, plain, trained)
+        made = _made(asked, untrained, settings, report, training_key)
+        tilt, training_paths = made.tilt, made.paths
+        if made.missed_by is not None:
+            verdict = _unreached(event, plain, made.missed_by)
             return _untilted(asked, plain.diagnosis, verdict, training_paths)
         store.save(tilt, {"training_paths": training_paths})
 
     report("estimating")
     estimate = _branched if isinstance(tilt, GuidedTilt) else _sampled
     tilted = estimate(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
+    if tilted.diagnosis.hit_rate == 0.0 and event.watched is not None:
+        verdict = _unreached(event, plain, tilted.nearest)
+        return _untilted(asked, plain.diagnosis, verdict, training_paths)
     kl = float(_divergence(tilt, model, grid, key))
     return _answer(asked, plain, tilted, kl, training_paths, found is not None)
 
@@ -173,6 +178,15 @@ class _Drawn:
     coverage: float
 
 
+@dataclass(frozen=True)
+class _Made:
+    """A tilt, the paths that it took, and the largest excess of those where training missed the event."""
+
+    tilt: AbstractTilt
+    paths: int
+    missed_by: float | None = None
+
+
 def best_driver(model: SLiSDE, event: Event) -> Driver:
     """Return `guided` where the model and the event allow it, else `all`."""
     try:
@@ -184,34 +198,43 @@ def best_driver(model: SLiSDE, event: Event) -> Driver:
 
 def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> AbstractTilt:
     if driver is Driver.GUIDED:
-        return make_guided(asked.model, asked.grid, asked.event, covariance=covariance)
+        if covariance:
+            raise ArgumentError(
+                "covariance", True, "must be false with a guided tilt", "nothing of it is trained"
+            )
+        return make_guided(asked.model, asked.grid, asked.event)
     horizon = float(asked.grid.times[-1])
     until = min(1.0, asked.event.maturity / horizon)
     return make_tilt(asked.model, driver=driver, covariance=covariance, until=until, key=key)
 
 
-def _trained(
+def _made(
     asked: _Asked,
     tilt: AbstractTilt,
     settings: TiltSettings,
     report: Callable[[str], None],
     key: PRNGKeyArray,
-) -> TrainedTilt:
+) -> _Made:
+    """Return the tilt fitted to plain paths where it is guided, trained where it is not."""
+
     def told(seen: Round) -> None:
         report(f"training, probability {seen.probability:.1e}, {seen.share:.0%} of paths reach it")
 
     if isinstance(tilt, GuidedTilt):
         report("fitting what is expected of plain paths")
-        fit_key, key = jax.random.split(key)
-        tilt = fit_guide(tilt, asked.model, asked.grid, asked.event, key=fit_key)
-    return train_tilt(tilt, asked.model, asked.grid, asked.event, settings, report=told, key=key)
+        return _Made(fit_guide(tilt, asked.model, asked.grid, asked.event, key=key), GUIDE_PATHS)
+    found = train_tilt(tilt, asked.model, asked.grid, asked.event, settings, report=told, key=key)
+    nearest = None if found.reached else max(seen.nearest for seen in found.rounds)
+    return _Made(found.tilt, found.paths, nearest)
 
 
-def _unreached(event: Event, plain: _Drawn, trained: TrainedTilt) -> Verdict:
+def _unreached(event: Event, plain: _Drawn, missed_by: float) -> Verdict:
     threshold, sign = float(event.threshold), 1.0 if event.above else -1.0
-    best = max(seen.nearest for seen in trained.rounds)
     return unreached(
-        plain.diagnosis, threshold + sign * plain.nearest, threshold + sign * best, threshold
+        plain.diagnosis,
+        threshold + sign * plain.nearest,
+        threshold + sign * missed_by,
+        threshold,
     )
 
 
@@ -288,13 +311,25 @@ def _branched(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) 
     batches = max(LEAST_BATCHES, math.ceil(paths / BRANCHING))
     size = math.ceil(paths / batches)
     values, log_weights, excess = _batches(sample_branching, asked, proposal, size, batches, key)
-    watch_key = jax.random.fold_in(key, batches)
-    _, watched, plain = _batches(weigh_plain_paths, asked, proposal, BATCH, 1, watch_key)
     return _Drawn(
         diagnose(values, log_weights, batches=batches),
         float(excess.max()),
-        coverage(plain, watched, np.zeros(BATCH, int)),
+        _guided_coverage(asked, proposal, jax.random.fold_in(key, batches)),
     )
+
+
+def _guided_coverage(asked: _Asked, proposal: Proposal, key: PRNGKeyArray) -> float:
+    """Return how far the proposal would go to the plain paths nearest to the event, if these were in it.
+
+    A guided tilt goes to its event and not beside it, so that it is aimed at them first.
+    """
+    tilt, _ = guided_laws(proposal)
+    _, _, excess = _batches(weigh_plain_paths, asked, proposal, BATCH, 1, key)
+    sign = 1.0 if asked.event.above else -1.0
+    threshold = asked.event.threshold + sign * nearest_level(excess)
+    aimed = Proposal.ladder(tilt.aimed_at(scaled(asked.model, threshold)), proposal.reference)
+    _, log_weights, excess = _batches(weigh_plain_paths, asked, aimed, BATCH, 1, key)
+    return coverage(excess, log_weights, np.zeros(BATCH, int))
 
 
 def _batches(

@@ -67,7 +67,7 @@ def sample_branching(
         paths: how many.
         key: random key.
     """
-    tilt, laws = _guided(proposal)
+    tilt, laws = guided_laws(proposal)
     pace, guide = tilt.pace(grid), tilt.steering.guide
     origin = jnp.asarray(proposal.origin(paths))
     log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
@@ -185,7 +185,7 @@ def lineages(
     return lines, first
 
 
-def _guided(proposal: Proposal) -> tuple[GuidedTilt, list[GuidedTilt]]:
+def guided_laws(proposal: Proposal) -> tuple[GuidedTilt, list[GuidedTilt]]:
     """Return the tilt and its versions, or say that the paths of other tilts do not branch."""
     laws = [law for law in proposal.laws if isinstance(law, GuidedTilt)]
     if len(proposal.tilts) != 1 or not isinstance(proposal.tilts[0], GuidedTilt):

@@ -29,6 +29,19 @@ def coverage(
         origin: which law drew it, 0 for the reference law.
     """
     plain = origin == 0
-    count = max(LEAST, math.ceil(NEAREST * plain.sum()), int((excess[plain] >= 0.0).sum()))
-    nearest = np.argsort(-excess[plain], kind="stable")[:count]
+    nearest = _nearest(excess[plain])
     return float(np.mean(log_weights[plain][nearest] <= math.log(NEGLECT)))
+
+
+def nearest_level(excess: Float[np.ndarray, " path"]) -> float:
+    """Return the excess from which on a plain path counts as near the event, at most 0.
+
+    Args:
+        excess: how far inside the event each path is.
+    """
+    return min(0.0, float(excess[_nearest(excess)[-1]]))
+
+
+def _nearest(excess: Float[np.ndarray, " path"]) -> Int[np.ndarray, " near"]:
+    count = max(LEAST, math.ceil(NEAREST * excess.size), int((excess >= 0.0).sum()))
+    return np.argsort(-excess, kind="stable")[:count]

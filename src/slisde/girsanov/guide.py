@@ -3,14 +3,14 @@
 Conditioning a diffusion on an event of probability h given the present adds the drift σᵀ∇ log h to its
 noise. Here the watched quantity X is given a mean m and a variance s² in view of the present,
 
-    h = h(d),   d = (H − m) / s,   u = −κ · (log h)′(d) · σᵀ(∇m + d ∇s) / s,
+    h = h(d),   d = (H − m) / s,   u = −(log h)′(d) · σᵀ(∇m + d ∇s) / s,
 
 h(d) as in `slisde.girsanov.outcome_tail`: normal, or with the heavier tail of a spread that is unsettled.
 m is linear in the states of all layers, in the observed value, in the size of the last state and its logarithm, and so is
 a part of s²; the rest of s² is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
 They change sign with the states that the noise multiplies, which no control that is the same for all
-paths can follow. m and s² are fitted to plain paths; κ and a factor of s are trained. Whatever they are,
-the weights are exact.
+paths can follow. m and s² are fitted to plain paths, and nothing is trained. Whatever they are, the
+weights are exact.
 """
 
 from typing import NamedTuple
@@ -25,13 +25,8 @@ from slisde.girsanov.outcome_tail import hazard, log_reach
 from slisde.girsanov.pace import Gathered, Pace
 from slisde.girsanov.walk import Channels, Place, Slope
 
-KNOTS = 4
-"""Knots of κ and of the factor of s, even in time."""
-HALF = 0.5
-"""Weights are twice the logarithms of what they stand for: then plain steps of training are of
-about the size of natural ones."""
 WIDTH = 1.2
-"""The factor of s before training: paths in the event are wilder than plain ones."""
+"""A factor of s: paths in the event are wilder than the plain ones that it is fitted to."""
 
 LEAST = 0.25
 """Bound of the linear part of s² from below, as a share of its mean."""
@@ -89,29 +84,35 @@ class Steering(eqx.Module):
         guide: what is expected.
         threshold: H, in the units of the guide.
         above: whether the event is above it.
+        until: when the event is decided, as a share of the horizon.
 
     Attributes:
         centre: the mean of X.
+        strength: how near to H the control aims at first, on the way there from the centre; in the end at H.
+        width: the factor of s.
     """
 
     guide: Guide
     threshold: Float[Array, ""]
     centre: Float[Array, ""]
-    log_gain: Float[Array, " knot"]
-    log_width: Float[Array, " knot"]
+    strength: Float[Array, ""]
+    width: Float[Array, ""]
     above: bool = eqx.field(static=True)
+    until: float = eqx.field(static=True)
 
-    def __init__(self, guide: Guide, threshold: float, *, above: bool):
-        self.guide, self.above = guide, above
+    def __init__(self, guide: Guide, threshold: float, *, above: bool, until: float = 1.0):
+        self.guide, self.above, self.until = guide, above, until
         self.threshold = jnp.asarray(threshold, float)
-        self.centre = jnp.zeros(())
-        self.log_gain = jnp.zeros(KNOTS)
-        self.log_width = jnp.full(KNOTS, jnp.log(WIDTH) / HALF)
+        self.centre, self.strength = jnp.zeros(()), jnp.ones(())
+        self.width = jnp.asarray(WIDTH, float)
 
     def weakened(self, strength: float) -> "Steering":
-        """Return the control that aims at an easier event, at strength zero at the mean of X."""
-        threshold = self.centre + strength * (self.threshold - self.centre)
-        return eqx.tree_at(lambda steering: steering.threshold, self, threshold)
+        """Return the control that aims at an easier event at first, at strength zero at the mean of X.
+
+        While there is time left, paths that are far from the event may still find a way into it; towards the
+        end an easier event is nothing but another one.
+        """
+        return eqx.tree_at(lambda steering: steering.strength, self, self.strength * strength)
 
     def __call__(self, pace: Pace, outlook: Outlook) -> Gathered:
         """Return u of every control step."""
@@ -124,13 +125,13 @@ class Steering(eqx.Module):
         outlook: OneOutlook,
     ) -> Channels:
         """Return u of one control step."""
-        usual, local, unrest, gain, width = (row[index][None] for row in self._rows(pace))
-        return self._control(usual, local, unrest, gain, width, outlook[None])[0]
+        usual, local, unrest, aim = (row[index][None] for row in self._rows(pace))
+        return self._control(usual, local, unrest, aim, outlook[None])[0]
 
     def log_reach(self, pace: Pace, index: Int[Array, ""], outlook: OneOutlook) -> PerPath:
         """Return log h of every path where a control step begins."""
-        usual, local, unrest, _, width = (row[index][None] for row in self._rows(pace))
-        distance = self._distance(usual, local, width, outlook[None])
+        usual, local, unrest, aim = (row[index][None] for row in self._rows(pace))
+        distance = self._distance(usual, local, aim, outlook[None])
         return log_reach(distance.scaled, unrest[:, None])[0]
 
     def of_drawn(self, pace: Pace, noise: Gathered, features: Outlook | None) -> Gathered:
@@ -141,20 +142,19 @@ class Steering(eqx.Module):
 
     def _rows(self, pace: Pace):
         """Return all that depends on the time alone."""
-        guide = jax.lax.stop_gradient(self.guide)
-        places = jnp.linspace(0.0, 1.0, KNOTS, dtype=pace.since.dtype)
-        gain, width = (
-            jnp.exp(HALF * jnp.interp(pace.since, places, knots))
-            for knots in (self.log_gain, self.log_width)
+        guide, centre, threshold, strength = jax.lax.stop_gradient(
+            (self.guide, self.centre, self.threshold, self.strength)
         )
-        return guide.usual, guide.local, guide.unrest, gain, width
+        left = jnp.maximum(1.0 - pace.since / self.until, 0.0)
+        aim = threshold - (1.0 - strength) * left * (threshold - centre)
+        return guide.usual, guide.local, guide.unrest, aim
 
-    def _control(self, usual, local, unrest, gain, width, outlook):
-        distance = self._distance(usual, local, width, outlook)
-        pull = (gain[:, None] * hazard(distance.scaled, unrest[:, None]) / distance.spread)[:, None]
+    def _control(self, usual, local, unrest, aim, outlook):
+        distance = self._distance(usual, local, aim, outlook)
+        pull = (hazard(distance.scaled, unrest[:, None]) / distance.spread)[:, None]
         return pull * (distance.slope + distance.scaled[:, None] * distance.spread_slope)
 
-    def _distance(self, usual, local, width, outlook) -> "_Distance":
+    def _distance(self, usual, local, aim, outlook) -> "_Distance":
         sign = 1.0 if self.above else -1.0
         channels = (outlook.shape[1] - 2) // 2
         slope, variance_slope = sign * outlook[:, 2 : 2 + channels], outlook[:, 2 + channels :]
@@ -163,10 +163,10 @@ class Steering(eqx.Module):
         moving = (outlook[:, 1] > least)[:, None]
         own = jnp.sum(slope**2, axis=1) * (usual[:, 0] / usual[:, 1])[:, None]
         share = local[:, None]
-        spread = width[:, None] * jnp.sqrt((1.0 - share) * linear + share * own)
-        factor = 0.5 * ((1.0 - share) * width[:, None] ** 2 / spread)[:, None]
+        spread = self.width * jnp.sqrt((1.0 - share) * linear + share * own)
+        factor = 0.5 * ((1.0 - share) * self.width**2 / spread)[:, None]
         return _Distance(
-            sign * (jax.lax.stop_gradient(self.threshold) - outlook[:, 0]) / spread,
+            sign * (aim[:, None] - outlook[:, 0]) / spread,
             spread,
             slope,
             jnp.where(moving, factor * variance_slope, 0.0),

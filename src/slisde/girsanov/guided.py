@@ -42,6 +42,15 @@ class GuidedTilt(AbstractTilt):
             self.initial.weakened(strength), self.control_steps, self.steering.weakened(strength)
         )
 
+    def aimed_at(self, threshold: Float[Array, ""]) -> "GuidedTilt":
+        """Return the tilt for another threshold in the units of the guide, between the mean of X and its own."""
+        whole = self.steering.threshold - self.steering.centre
+        share = jnp.clip((threshold - self.steering.centre) / whole, 0.0, 1.0)
+        steering = eqx.tree_at(
+            lambda steering: steering.threshold, self.steering, self.steering.centre + share * whole
+        )
+        return GuidedTilt(self.initial.weakened(share), self.control_steps, steering)
+
     def draw(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> TiltedBatch:
         pace = self.pace(grid)
         initial = self.initial.push(noise.initial)
@@ -86,7 +95,6 @@ def make_guided(
     grid: TimeGrid,
     event: Event,
     *,
-    covariance: bool = False,
     control_steps: int = GUIDED_STEPS,
 ) -> GuidedTilt:
     """Return a tilt whose guide is not fitted yet, which is the reference law itself.
@@ -95,7 +103,6 @@ def make_guided(
         model: gated, with one observed value.
         grid: the time grid.
         event: with a quantity that is watched.
-        covariance: whether the scales of the initial state are learned, too.
         control_steps: how often the control changes.
     """
     check_walkable(model)
@@ -107,10 +114,11 @@ def make_guided(
     features = len(model.layers) * model.latent + OTHER_FEATURES
     guide = Guide(pace, features)
     threshold = scaled(model, event.threshold)
+    until = min(1.0, event.maturity / float(grid.times[-1]))
     return GuidedTilt(
-        InitialTilt(model.latent, covariance=covariance),
+        InitialTilt(model.latent),
         control_steps,
-        Steering(guide, float(threshold), above=event.above),
+        Steering(guide, float(threshold), above=event.above, until=until),
     )
 
 

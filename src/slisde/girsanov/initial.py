@@ -45,7 +45,7 @@ class InitialTilt(eqx.Module):
             squares = squares + jnp.expm1(2.0 * self.log_scale) - 2.0 * self.log_scale
         return 0.5 * jnp.sum(squares)
 
-    def weakened(self, strength: float) -> "InitialTilt":
+    def weakened(self, strength: float | Float[Array, ""]) -> "InitialTilt":
         """Return a part of the tilt; both the shift and the log-scale are proportional to it."""
         return jax.tree.map(lambda weight: strength * weight, self)
 

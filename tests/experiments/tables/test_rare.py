@@ -35,11 +35,11 @@ def record(variant: str, seed: int, error: float, training: str = "paper"):
     }
 
 
-COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4, "branching": 0.4}}
+COST = {"seconds": {"plain": 0.2, "last": 0.25, "all": 0.3, "guided": 0.4}}
 RECORDS = [
     record("paper", 0, 0.2),
     record("paper", 1, 0.4),
-    record("branching", 0, 0.1),
+    record("guided", 0, 0.1),
     record("paper", 0, 0.7, training="ours"),
     COST,
 ]
@@ -55,11 +55,11 @@ def test_errors_are_averaged_over_models_beside_the_papers():
     cells = row(table, "the paper's tilt, weighted")
     assert cells[1] == "0.16 ± 0.02"
     assert cells[2].startswith("0.30 ± 0.10")
-    assert row(table, "guided, ladder, branching")[2].startswith("0.10")
+    assert row(table, "guided, branching")[2].startswith("0.10")
     assert row(table, "all noise")[2] == "not run yet"
     assert row(table, "the paper's tilt: spread of the estimates")[4].startswith("0.15")
-    assert row(table, "guided, ladder, branching: hit rate")[2].startswith("50%")
-    ratio = row(table, "guided, ladder, branching: mean estimate over the known one")
+    assert row(table, "guided, branching: hit rate")[2].startswith("50%")
+    ratio = row(table, "guided, branching: mean estimate over the known one")
     assert ratio[6].startswith("0.80")
 
 
@@ -78,7 +78,7 @@ def test_variants_are_set_against_the_papers_tilt_on_the_same_models_at_equal_co
 def test_models_of_our_training_stand_apart():
     table = short(RECORDS)
     assert row(table, "models of our training: the paper's tilt")[2].startswith("0.70")
-    assert row(table, "models of our training: guided, ladder, branching")[2] == "not run yet"
+    assert row(table, "models of our training: guided, branching")[2] == "not run yet"
     names = [str(cells[0]) for cells in short(RECORDS[:3]).rows]
     assert not any(name.startswith("models of our training") for name in names)
 
@@ -86,16 +86,15 @@ def test_models_of_our_training_stand_apart():
 def test_the_cost_of_a_path_is_said_relative_to_a_plain_one():
     notes = " ".join(short(RECORDS).notes)
     assert "the paper's tilt 1.25" in notes
-    assert "a guided one 2.00" in notes
+    assert "a guided one that branches 2.00" in notes
     assert "1,000 plain paths" in notes
 
 
 def test_the_length_of_training_is_said():
-    notes = " ".join(short(RECORDS).notes)
-    assert "16 + 32 for guided, ladder, branching, 16 + 128 for the paper's tilt" in notes
-    longer = {**record("branching", 1, 0.1), "polish": 128}
-    notes = " ".join(short([*RECORDS, longer]).notes)
-    assert "16 + 32 or 16 + 128 for guided, ladder, branching" in notes
+    assert "at the event, 16 + 128 of them" in " ".join(short(RECORDS).notes)
+    shorter = {**record("paper", 2, 0.1), "polish": 32}
+    notes = " ".join(short([*RECORDS, shorter]).notes)
+    assert "16 + 128 or 16 + 32 of them" in notes
 
 
 def test_all_budgets_and_estimators_are_shown():
@@ -107,7 +106,7 @@ def test_all_budgets_and_estimators_are_shown():
 
 
 def test_budgets_below_a_batch_that_branches_stay_empty():
-    branching = record("branching", 0, 0.1)
+    branching = record("guided", 0, 0.1)
     for event in branching["events"]:
         del event["errors"]["256"]
     cells = row(full([branching]), "p ≈ 10⁻², weighted")
