@@ -62,6 +62,11 @@ class AbstractTilt(eqx.Module):
         return Pace(grid, self.control_steps)
 
     @property
+    def rungs(self) -> tuple[float, ...]:
+        """Strengths of the versions that make a ladder."""
+        return (0.5, 0.75, 1.0)
+
+    @property
     @abstractmethod
     def sight(self) -> Hashable | None:
         """What a trace must hold for this law, None if no other tilt's will do.

@@ -27,9 +27,6 @@ from slisde.girsanov.noise import draw_noise, drivers_of
 from slisde.girsanov.pace import Trace
 from slisde.model.stack import SLiSDE
 
-STRENGTHS = (0.5, 0.75, 1.0)
-"""Rungs of a ladder."""
-
 
 class Proposal(eqx.Module):
     """Tilted laws and the share of the reference law; the rest is divided equally.
@@ -60,7 +57,7 @@ class Proposal(eqx.Module):
     @classmethod
     def ladder(cls, tilt: AbstractTilt, reference: float) -> "Proposal":
         """Return the mixture of a tilt with its weaker versions and a share of the reference law."""
-        return cls((tilt,), reference, STRENGTHS)
+        return cls((tilt,), reference, tilt.rungs)
 
     @property
     def laws(self) -> list[AbstractTilt]:
