@@ -64,6 +64,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
     "guided": {"driver": Driver.GUIDED, "reference": 0.1},
+    "guided-half": {"driver": Driver.GUIDED, "reference": 0.1, "strengths": (0.5, 0.75, 1.0)},
 }
 TRAININGS = {
     # the paper's, with a quarter of its paths a step
@@ -248,7 +249,7 @@ def replicate(
 def run(cell: str, given: argparse.Namespace) -> Record:
     seed, variant = cell.split(":")
     options = dict(VARIANTS[variant])
-    reference = options.pop("reference", 0.0)
+    reference, strengths = options.pop("reference", 0.0), options.pop("strengths", None)
     guided = options["driver"] is Driver.GUIDED
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
@@ -264,7 +265,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         event_key = jax.random.fold_in(key, index)
         if guided:
             tilt, facts = fitted_guide(model, grid, event, event_key)
-            proposal = Proposal.ladder(tilt, reference)
+            proposal = Proposal((tilt,), reference, strengths or tilt.rungs)
         else:
             tilt = make_tilt(model, key=key, **options) if tilt is None else tilt
             rounds = f"rounds{settings.rounds}-{settings.polish}"
