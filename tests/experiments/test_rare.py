@@ -12,7 +12,7 @@ from slisde.errors import ArgumentError, ProblemError, StorageError
 from slisde.experiments.rare import best_driver, rare_event
 from slisde.experiments.rare_event import read_event
 from slisde.experiments.rare_store import TiltStore
-from slisde.experiments.rare_verdict import Advice, judge
+from slisde.experiments.rare_verdict import TRUSTED_ERROR, Advice, judge
 from slisde.functionals.problem import Problem, Target
 from slisde.functionals.running import Average, RunningMaximum, RunningMinimum
 from slisde.functionals.terminal import Call, Forward
@@ -64,7 +64,9 @@ def test_kinds_of_tilt_agree_and_are_kept_apart(fitted, answered):
     assert not other.reused
     error = np.hypot(answered.standard_error, other.standard_error)
     assert abs(answered.value - other.value) <= 4.0 * error
-    assert answered.standard_error < other.standard_error
+    # A law that is nearly lognormal is as good as known to either kind: ten percent is what is trusted.
+    assert answered.standard_error < TRUSTED_ERROR * answered.value
+    assert other.standard_error < TRUSTED_ERROR * other.value
 
 
 def test_what_cannot_be_guided_is_tilted_alike_on_all_paths(fitted):
