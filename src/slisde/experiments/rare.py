@@ -4,15 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from slisde.errors import ArgumentError
 from slisde.experiments.job import FittedRun
 from slisde.experiments.rare_event import read_event
+from slisde.experiments.rare_sampling import Asked, Drawn, branched, sampled, tilt_divergence
 from slisde.experiments.rare_store import TiltStore
 from slisde.experiments.rare_verdict import (
     Verdict,
@@ -22,23 +20,15 @@ from slisde.experiments.rare_verdict import (
     not_rare,
     unreached,
 )
-from slisde.flow.grid import TimeGrid
-from slisde.girsanov.branching import Branched, guided_laws, sample_branching
 from slisde.girsanov.course import TiltSettings
-from slisde.girsanov.coverage import coverage, nearest_level
-from slisde.girsanov.diagnosis import Diagnosis, diagnose
+from slisde.girsanov.diagnosis import Diagnosis
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import PATHS as GUIDE_PATHS
 from slisde.girsanov.guide_fit import fit_guide
-from slisde.girsanov.guided import GuidedTilt, make_guided, scaled
+from slisde.girsanov.guided import GuidedTilt, make_guided
 from slisde.girsanov.law import AbstractTilt
-from slisde.girsanov.log_ratio import divergence
-from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.proposal import (
     Proposal,
-    WeightedBatch,
-    sample_proposal,
-    weigh_plain_paths,
 )
 from slisde.girsanov.tilt import Driver, check_tiltable, make_tilt
 from slisde.girsanov.training import Round, train_tilt
@@ -47,10 +37,6 @@ from slisde.model.stack import SLiSDE
 
 STREAM = 2**32 - 6
 """Folded into the run's key for rare events."""
-BATCH = 2048
-BRANCHING = 1024
-"""Paths of a batch that branches; there are at least `LEAST_BATCHES` of them for the error."""
-LEAST_BATCHES = 8
 REFERENCE = 0.1
 """Share of the paths that the reference law draws: weights are at most its inverse."""
 COST = {Driver.LAST: 1.3, Driver.ALL: 1.3, Driver.GUIDED: 2.0}
@@ -122,7 +108,7 @@ def rare_event(
         raise ArgumentError("paths", paths, "must be at least 2", "an error needs two paths")
     model, grid = check_tiltable(fitted.model), fitted.grid
     event = read_event(text, float(grid.times[-1]))
-    asked = _Asked(text, event, model, grid)
+    asked = Asked(text, event, model, grid)
     report = (lambda _: None) if report is None else report
     settings = TiltSettings() if settings is None else settings
     if driver is None:
@@ -131,7 +117,7 @@ def rare_event(
     plain_key, training_key, weights_key, key = jax.random.split(key, 4)
 
     report("plain Monte Carlo")
-    plain = _sampled(asked, Proposal((), 1.0), math.ceil(COST[driver] * paths), plain_key)
+    plain = sampled(asked, Proposal((), 1.0), math.ceil(COST[driver] * paths), plain_key)
     known = _without_tilt(event, plain.diagnosis)
     if known is not None:
         return _untilted(asked, plain.diagnosis, known)
@@ -150,32 +136,13 @@ def rare_event(
         store.save(tilt, {"training_paths": training_paths})
 
     report("estimating")
-    estimate = _branched if isinstance(tilt, GuidedTilt) else _sampled
+    estimate = branched if isinstance(tilt, GuidedTilt) else sampled
     tilted = estimate(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
     if tilted.diagnosis.hit_rate == 0.0 and event.watched is not None:
         verdict = _unreached(event, plain, tilted.nearest)
         return _untilted(asked, plain.diagnosis, verdict, training_paths)
-    kl = float(_divergence(tilt, model, grid, key))
+    kl = float(tilt_divergence(tilt, model, grid, key))
     return _answer(asked, plain, tilted, kl, training_paths, found is not None)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question: the event, in words and as such, and the law that it is asked of."""
-
-    text: str
-    event: Event
-    model: SLiSDE
-    grid: TimeGrid
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Paths of a proposal: the estimate, the largest excess, and how much of the event it goes to."""
-
-    diagnosis: Diagnosis
-    nearest: float
-    coverage: float
 
 
 @dataclass(frozen=True)
@@ -196,7 +163,7 @@ def best_driver(model: SLiSDE, event: Event) -> Driver:
     return Driver.ALL if event.watched is None else Driver.GUIDED
 
 
-def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> AbstractTilt:
+def _untrained(asked: Asked, driver: Driver, covariance: bool, key: PRNGKeyArray) -> AbstractTilt:
     if driver is Driver.GUIDED:
         if covariance:
             raise ArgumentError(
@@ -209,7 +176,7 @@ def _untrained(asked: _Asked, driver: Driver, covariance: bool, key: PRNGKeyArra
 
 
 def _made(
-    asked: _Asked,
+    asked: Asked,
     tilt: AbstractTilt,
     settings: TiltSettings,
     report: Callable[[str], None],
@@ -228,7 +195,7 @@ def _made(
     return _Made(found.tilt, found.paths, nearest)
 
 
-def _unreached(event: Event, plain: _Drawn, missed_by: float) -> Verdict:
+def _unreached(event: Event, plain: Drawn, missed_by: float) -> Verdict:
     threshold, sign = float(event.threshold), 1.0 if event.above else -1.0
     return unreached(
         plain.diagnosis,
@@ -239,7 +206,7 @@ def _unreached(event: Event, plain: _Drawn, missed_by: float) -> Verdict:
 
 
 def _answer(
-    asked: _Asked, plain: _Drawn, tilted: _Drawn, kl: float, training_paths: int, reused: bool
+    asked: Asked, plain: Drawn, tilted: Drawn, kl: float, training_paths: int, reused: bool
 ) -> Rare:
     found = tilted.diagnosis
     spread = QUANTILE * found.standard_error
@@ -270,7 +237,7 @@ def _without_tilt(event: Event, plain: Diagnosis) -> Verdict | None:
     return None
 
 
-def _untilted(asked: _Asked, plain: Diagnosis, verdict: Verdict, training_paths: int = 0) -> Rare:
+def _untilted(asked: Asked, plain: Diagnosis, verdict: Verdict, training_paths: int = 0) -> Rare:
     spread = QUANTILE * plain.standard_error
     low, high = max(0.0, plain.value - spread), plain.value + spread
     is_price = asked.event.payoff is not None
@@ -291,79 +258,3 @@ def _untilted(asked: _Asked, plain: Diagnosis, verdict: Verdict, training_paths:
         False,
         verdict,
     )
-
-
-def _sampled(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:
-    """Return what independent paths of a proposal say, drawn in batches."""
-    batches = math.ceil(paths / BATCH)
-    size = math.ceil(paths / batches)
-    values, log_weights, excess = _batches(sample_proposal, asked, proposal, size, batches, key)
-    origin = np.tile(proposal.origin(size), batches)
-    return _Drawn(
-        diagnose(values, log_weights, origin),
-        float(excess.max()),
-        1.0 if asked.event.watched is None else coverage(excess, log_weights, origin),
-    )
-
-
-def _branched(asked: _Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) -> _Drawn:
-    """Return what branching paths of a proposal say, from independent batches."""
-    batches = max(LEAST_BATCHES, math.ceil(paths / BRANCHING))
-    size = math.ceil(paths / batches)
-    values, log_weights, excess = _batches(sample_branching, asked, proposal, size, batches, key)
-    return _Drawn(
-        diagnose(values, log_weights, batches=batches),
-        float(excess.max()),
-        _guided_coverage(asked, proposal, jax.random.fold_in(key, batches)),
-    )
-
-
-def _guided_coverage(asked: _Asked, proposal: Proposal, key: PRNGKeyArray) -> float:
-    """Return how far the proposal would go to the plain paths nearest to the event, if these were in it.
-
-    A guided tilt goes to its event and not beside it, so that it is aimed at them first.
-    """
-    tilt, _ = guided_laws(proposal)
-    _, _, excess = _batches(weigh_plain_paths, asked, proposal, BATCH, 1, key)
-    sign = 1.0 if asked.event.above else -1.0
-    threshold = asked.event.threshold + sign * nearest_level(excess)
-    aimed = Proposal.ladder(tilt.aimed_at(scaled(asked.model, threshold)), proposal.reference)
-    _, log_weights, excess = _batches(weigh_plain_paths, asked, aimed, BATCH, 1, key)
-    return coverage(excess, log_weights, np.zeros(BATCH, int))
-
-
-def _batches(
-    sample: Callable[..., WeightedBatch | Branched],
-    asked: _Asked,
-    proposal: Proposal,
-    size: int,
-    batches: int,
-    key: PRNGKeyArray,
-) -> list[np.ndarray]:
-    """Return values, log-weights and excesses of all paths, batch after batch."""
-    keys = [jax.random.fold_in(key, index) for index in range(batches)]
-    parts = [
-        _batch(sample, proposal, asked.model, asked.grid, asked.event, size, each) for each in keys
-    ]
-    return [np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(3)]
-
-
-@eqx.filter_jit
-def _batch(
-    sample: Callable[..., WeightedBatch | Branched],
-    proposal: Proposal,
-    model: SLiSDE,
-    grid: TimeGrid,
-    event: Event,
-    paths: int,
-    key: PRNGKeyArray,
-):
-    batch = sample(proposal, model, grid, paths, key=key)
-    times = jnp.asarray(grid.times)
-    return event.values(batch.sample, times), batch.log_weights, event.excess(batch.sample, times)
-
-
-@eqx.filter_jit
-def _divergence(tilt: AbstractTilt, model: SLiSDE, grid: TimeGrid, key: PRNGKeyArray):
-    noise = draw_noise(model, grid, BATCH, key=key)
-    return divergence(tilt, tilt.pace(grid), tilt.draw(model, grid, noise).noise)
