@@ -63,8 +63,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "all": {"driver": Driver.ALL},
     "all-covariance": {"driver": Driver.ALL, "covariance": True},
     "all-defensive": {"driver": Driver.ALL, "reference": 0.1},
-    "guided": {"driver": Driver.GUIDED, "reference": 0.1},
-    "guided-half": {"driver": Driver.GUIDED, "reference": 0.1, "strengths": (0.5, 0.75, 1.0)},
+    "guided": {"driver": Driver.GUIDED},
 }
 TRAININGS = {
     # the paper's, with a quarter of its paths a step
@@ -249,7 +248,7 @@ def replicate(
 def run(cell: str, given: argparse.Namespace) -> Record:
     seed, variant = cell.split(":")
     options = dict(VARIANTS[variant])
-    reference, strengths = options.pop("reference", 0.0), options.pop("strengths", None)
+    reference = options.pop("reference", 0.0)
     guided = options["driver"] is Driver.GUIDED
     grid = TimeGrid.uniform(1.0, given.grid)
     model = backbone(int(seed), grid, given)
@@ -265,7 +264,7 @@ def run(cell: str, given: argparse.Namespace) -> Record:
         event_key = jax.random.fold_in(key, index)
         if guided:
             tilt, facts = fitted_guide(model, grid, event, event_key)
-            proposal = Proposal((tilt,), reference, strengths or tilt.rungs)
+            proposal = Proposal.ladder(tilt)
         else:
             tilt = make_tilt(model, key=key, **options) if tilt is None else tilt
             rounds = f"rounds{settings.rounds}-{settings.polish}"
@@ -311,7 +310,7 @@ def cost(given: argparse.Namespace) -> Record:
             kind.value: Proposal((make_tilt(model, driver=kind, key=key),))
             for kind in (Driver.LAST, Driver.ALL)
         },
-        "guided": Proposal.ladder(guided, 0.1),
+        "guided": Proposal.ladder(guided),
     }
     seconds: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(1 + TIMED):

@@ -11,7 +11,7 @@ from slisde.errors import ArgumentError
 from slisde.flow.mixture import drawn
 from slisde.functionals.running import RunningMaximum
 from slisde.functionals.terminal import Forward
-from slisde.girsanov.branching import Swarm, chosen, lineages, sample_branching
+from slisde.girsanov.branching import chosen, lineages, log_promise, sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import fit_guide
@@ -74,7 +74,7 @@ def test_probabilities_of_a_normal_law_are_found(probability, key):
     event = Event(Forward(1.0), float(threshold))
     tilt = make_guided(gaussian.model, gaussian.grid, event)
     tilt = fit_guide(tilt, gaussian.model, gaussian.grid, event, paths=4096, key=jax.random.key(3))
-    proposal = Proposal.ladder(tilt, 0.1)
+    proposal = Proposal.ladder(tilt)
     branched = diagnose(
         *batches(gaussian.model, proposal, gaussian.grid, event, key), batches=BATCHES
     )
@@ -90,17 +90,17 @@ def test_probabilities_of_a_normal_law_are_found(probability, key):
 
 
 def test_offspring_are_as_many_as_their_chances_say_and_weights_are_kept_on_average():
-    count, rungs = 50, 2
+    count = 50
     rng = np.random.default_rng(3)
     log_weights, log_reach = (
         jnp.asarray(rng.normal(size=count)),
         jnp.asarray(3.0 * rng.normal(size=count)),
     )
-    swarm = Swarm(jnp.arange(count), jnp.zeros((rungs, count)), log_weights)
     reach = jnp.stack([jnp.zeros(count), log_reach])
     shares = jnp.log(jnp.asarray([0.1, 0.9]))
     places = (jnp.arange(2000) + 0.5) / 2000
-    after, ancestors = jax.vmap(lambda place: chosen(swarm, reach, shares, place))(places)
+    beta = log_promise(reach, shares, log_weights)
+    after, ancestors = jax.vmap(lambda place: chosen(log_weights, beta, place))(places)
     weights = np.exp(np.asarray(log_weights))
     promise = np.exp(np.asarray(log_reach))
     scores = weights * (0.1 + 0.9 * promise * weights.sum() / (weights @ promise))
@@ -109,26 +109,23 @@ def test_offspring_are_as_many_as_their_chances_say_and_weights_are_kept_on_aver
     assert np.all(np.abs(counts - count * chances) < 1.0)
     # The sum over offspring of any f(ancestor), averaged over the uniform place.
     for power in (0.0, 1.0):
-        kept = np.exp(np.asarray(after.log_weights)) * promise[np.asarray(ancestors)] ** power
+        kept = np.exp(np.asarray(after)) * promise[np.asarray(ancestors)] ** power
         expected = weights @ promise**power
         assert abs(kept.sum(axis=1).mean() / expected - 1.0) <= 1e-2
-    assert np.array_equal(after.origin, ancestors)
 
 
 def test_paths_that_are_diverse_enough_go_on_as_they_are():
-    swarm = Swarm(jnp.zeros(8, int), jnp.zeros((1, 8)), jnp.linspace(0.0, 0.1, 8))
-    after, ancestors = chosen(swarm, jnp.zeros((1, 8)), jnp.zeros(1), jnp.asarray(0.3))
+    log_weights = jnp.linspace(0.0, 0.1, 8)
+    after, ancestors = chosen(log_weights, jnp.zeros((1, 8)), jnp.asarray(0.3))
     assert np.array_equal(ancestors, np.arange(8))
-    assert np.array_equal(after.log_weights, swarm.log_weights)
+    assert np.array_equal(after, log_weights)
 
 
 def test_there_is_no_choice_once_the_event_is_decided():
-    swarm = Swarm(jnp.zeros(8, int), jnp.zeros((1, 8)), jnp.linspace(0.0, 9.0, 8))
-    after, ancestors = chosen(
-        swarm, jnp.zeros((1, 8)), jnp.zeros(1), jnp.asarray(0.3), jnp.asarray(False)
-    )
+    log_weights = jnp.linspace(0.0, 9.0, 8)
+    after, ancestors = chosen(log_weights, jnp.zeros((1, 8)), jnp.asarray(0.3), jnp.asarray(False))
     assert np.array_equal(ancestors, np.arange(8))
-    assert np.array_equal(after.log_weights, swarm.log_weights)
+    assert np.array_equal(after, log_weights)
 
 
 def test_lineages_lead_back_to_the_start():

@@ -37,8 +37,6 @@ from slisde.model.stack import SLiSDE
 
 STREAM = 2**32 - 6
 """Folded into the run's key for rare events."""
-REFERENCE = 0.1
-"""Share of the paths that the reference law draws: weights are at most its inverse."""
 COST = {Driver.LAST: 1.3, Driver.ALL: 1.3, Driver.GUIDED: 2.0}
 """Plain paths that are drawn for each tilted one, bounds of what a tilted path costs."""
 RARE = 0.1
@@ -137,7 +135,7 @@ def rare_event(
 
     report("estimating")
     estimate = branched if isinstance(tilt, GuidedTilt) else sampled
-    tilted = estimate(asked, Proposal.ladder(tilt, REFERENCE), paths, key)
+    tilted = estimate(asked, Proposal.ladder(tilt), paths, key)
     if tilted.diagnosis.hit_rate == 0.0 and event.watched is not None:
         verdict = _unreached(event, plain, tilted.nearest)
         return _untilted(asked, plain.diagnosis, verdict, training_paths)

@@ -3,14 +3,19 @@
 The weights of a tilt multiply along a path, and a few of them come to count for all. Here paths are
 chosen anew where a control step begins, with chances
 
-    π ∝ W Σ_j α_j h_j / h̄_j,   W ← W / (n π),
+    π ∝ W Σ_j β_j,   β_j = α_j h_j / h̄_j,   W ← W / (n π),
 
 W being dP/dQ so far, α_j the shares of the laws, h_j a guide's probability of its event given the
-present, one for the reference law, and h̄_j its average over W. The average of W G keeps its expectation
-E_P[G] whatever h is (Del Moral and Garnier, "Genealogical particle analysis of rare events", Ann. Appl.
-Probab. 2005; Whiteley and Lee, "Twisted particle filters", Ann. Statist. 2014). The reference law's share is
-chosen by weights alone, and weaker versions of the tilt go for easier events, so that what the guide thinks
-little of is left some paths. Paths of a batch depend on each other: errors come from independent batches.
+present, one for the reference law, and h̄_j its average over W. Each path then takes its next control step
+under law j with chance β_j / Σ_i β_i, and W is divided by dQ/dP of this mixture: a path far from the event is
+left to the reference law and the weak ones, one that is near is led there. Were the h_j exact, both together
+would draw from P times Σ_j β_j.
+
+The average of W G keeps its expectation E_P[G] whatever h is (Del Moral and Garnier, "Genealogical particle
+analysis of rare events", Ann. Appl. Probab. 2005; Whiteley and Lee, "Twisted particle filters", Ann. Statist.
+2014). The reference law's share is chosen by weights alone, and weaker versions of the tilt go for easier
+events, so that what the guide thinks little of is left some paths. Paths of a batch depend on each other:
+errors come from independent batches.
 """
 
 from typing import NamedTuple
@@ -72,101 +77,86 @@ def sample_branching(
     origin = jnp.asarray(proposal.origin(paths))
     log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
     noise = draw_noise(model, grid, paths, key=key)
-    initial = _of_origin(
-        [noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin
-    )
+    initial = _of_law([noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin)
     walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
-    places = jax.random.uniform(jax.random.fold_in(key, CHOICE), pace.dt.shape, initial.dtype)
+    choices = jax.random.split(jax.random.fold_in(key, CHOICE), pace.dt.shape[0])
 
     def control_step(carry, piece):
-        index, place, swarm = carry
+        index, place, log_weights = carry
+        who, how = jax.random.split(choices[index])
         outlook = guide.outlook(index, place, walker.slope(place, piece))
         reach = [law.steering.log_reach(pace, index, outlook) for law in laws]
-        log_reach = jnp.stack([jnp.zeros(paths), *reach])
-        swarm, ancestors = chosen(
-            swarm, log_reach, log_shares, places[index], guide.undecided[index]
+        promise = log_promise(jnp.stack([jnp.zeros(paths), *reach]), log_shares, log_weights)
+        start = jax.random.uniform(who, dtype=initial.dtype)
+        log_weights, ancestors = chosen(log_weights, promise, start, guide.undecided[index])
+        place, outlook, promise = jax.tree.map(
+            lambda x: x[..., ancestors], (place, outlook, promise)
         )
-        place, outlook = jax.tree.map(lambda x: x[..., ancestors], (place, outlook))
         steered = [law.steering.at(pace, index, outlook) for law in laws]
         controls = jnp.stack([jnp.zeros_like(steered[0]), *steered])
-        u = _of_origin(controls, swarm.origin)
-        place, passed = walker.advance(place, piece, u)
+        law = jax.random.categorical(how, promise, axis=0)
+        place, passed = walker.advance(place, piece, _of_law(controls, law))
         increments = jnp.concatenate([each.sum(axis=0) for each in passed.increments])
         work = jnp.einsum("lcp,cp->lp", controls, increments)
         energy = 0.5 * jnp.sum(controls**2, axis=1) * pace.dt[index]
-        return (index + 1, place, swarm.moved(work - energy, log_shares)), (passed, ancestors[None])
+        log_weights -= jax.nn.logsumexp(jax.nn.log_softmax(promise, axis=0) + work - energy, axis=0)
+        return (index + 1, place, log_weights), (passed, ancestors[None])
 
     ratios = jnp.stack([jnp.zeros(paths), *(law.initial.log_ratio(initial) for law in laws)])
-    swarm = Swarm(origin, jnp.zeros_like(ratios), jnp.zeros(paths)).moved(ratios, log_shares)
-    (_, _, swarm), (passed, ancestors) = scan_chunks(
-        control_step, (jnp.zeros((), int), walker.start, swarm), walker.pieces, pace.every
+    log_weights = balance_log_weights(ratios, log_shares)
+    (_, _, log_weights), (passed, ancestors) = scan_chunks(
+        control_step, (jnp.zeros((), int), walker.start, log_weights), walker.pieces, pace.every
     )
     lines, first = lineages(ancestors)
     held = jnp.repeat(lines, pace.every, axis=0)[: pace.steps]
     passed = jax.tree.map(lambda x: jnp.take_along_axis(x, held[:, None], axis=-1), passed)
     sample, path = walker.finished(initial[:, first], passed)
     moved = jnp.any(ancestors != jnp.arange(paths)[None], axis=1)
-    return Branched(sample, path, swarm.log_weights, jnp.sum(moved))
+    return Branched(sample, path, log_weights, jnp.sum(moved))
 
 
-class Swarm(NamedTuple):
-    """What paths under way carry with them.
-
-    Attributes:
-        origin: which law draws a path, 0 for the reference law; its branches keep it.
-        log_ratios: log dQ_j/dP of every law so far.
-        log_weights: log W.
-    """
-
-    origin: Int[Array, " path"]
-    log_ratios: Float[Array, "law path"]
-    log_weights: PerPath
-
-    def moved(self, gained: Float[Array, "law path"], log_shares: Float[Array, " law"]) -> "Swarm":
-        """Return the same after a move that gains so much of every log dQ_j/dP."""
-        after = self.log_ratios + gained
-        change = balance_log_weights(after, log_shares) - balance_log_weights(
-            self.log_ratios, log_shares
-        )
-        return Swarm(self.origin, after, self.log_weights + change)
+def log_promise(
+    log_reach: Float[Array, "law path"],
+    log_shares: Float[Array, " law"],
+    log_weights: PerPath,
+) -> Float[Array, "law path"]:
+    """Return log β_j."""
+    totals = jax.nn.logsumexp(log_weights[None] + log_reach, axis=1)
+    means = totals - jax.nn.logsumexp(log_weights)
+    return log_reach + (log_shares - means)[:, None]
 
 
-def _of_origin(
+def _of_law(
     values: list[Float[Array, "row path"]] | Float[Array, "law row path"],
-    origin: Int[Array, " path"],
+    law: Int[Array, " path"],
 ) -> Float[Array, "row path"]:
     """Return each path's row of its own law."""
-    return jnp.take_along_axis(jnp.asarray(values), origin[None, None], axis=0)[0]
+    return jnp.take_along_axis(jnp.asarray(values), law[None, None], axis=0)[0]
 
 
 def chosen(
-    swarm: Swarm,
-    log_reach: Float[Array, "law path"],
-    log_shares: Float[Array, " law"],
+    log_weights: PerPath,
+    promise: Float[Array, "law path"],
     place: Float[Array, ""],
     undecided: Bool[Array, ""] | bool = True,
-) -> tuple[Swarm, Ancestors]:
-    """Return the paths after a choice, or as they were where they are diverse enough.
+) -> tuple[PerPath, Ancestors]:
+    """Return the weights after a choice and whom it fell on, or all paths where they are diverse enough.
 
     Args:
-        swarm: the paths.
-        log_reach: log h_j.
-        log_shares: log α_j.
+        log_weights: log W.
+        promise: log β_j.
         place: uniform in [0, 1); the choice is systematic.
         undecided: whether there is anything left to choose for.
     """
-    log_weights = swarm.log_weights
     count = log_weights.shape[0]
-    means = jax.nn.logsumexp(log_weights[None] + log_reach, axis=1) - jax.nn.logsumexp(log_weights)
-    scores = log_weights - balance_log_weights(log_reach, log_shares - means)
+    scores = log_weights + jax.nn.logsumexp(promise, axis=0)
     ends = jnp.cumsum(jax.nn.softmax(scores))
     wanted = (jnp.arange(count) + place) / count * ends[-1]
     again = jnp.logical_and(undecided, effective_size(scores) < DIVERSITY * count)
     ancestors = jnp.minimum(jnp.searchsorted(ends, wanted, side="right"), count - 1)
     ancestors = jnp.where(again, ancestors, jnp.arange(count))
     evened = log_weights - jax.nn.log_softmax(scores) - jnp.log(count)
-    swarm = swarm._replace(log_weights=jnp.where(again, evened, log_weights))
-    return jax.tree.map(lambda x: x[..., ancestors], swarm), ancestors
+    return jnp.where(again, evened, log_weights)[ancestors], ancestors
 
 
 def lineages(

@@ -36,7 +36,12 @@ class GuidedTilt(AbstractTilt):
     @property
     def rungs(self) -> tuple[float, ...]:
         # The weakest begins like plain paths, which some ways into an event need, and is steered only later.
-        return (0.0, 0.5, 1.0)
+        return (0.0, 0.5, 0.75, 1.0)
+
+    @property
+    def reference(self) -> float:
+        # Ways into an event that the guide does not see are left to this share, and come with its inverse as weight.
+        return 0.4
 
     @property
     def sight(self) -> None:

@@ -67,6 +67,11 @@ class AbstractTilt(eqx.Module):
         return (0.5, 0.75, 1.0)
 
     @property
+    def reference(self) -> float:
+        """Share of a ladder's paths that the reference law draws: its inverse bounds the weights."""
+        return 0.1
+
+    @property
     @abstractmethod
     def sight(self) -> Hashable | None:
         """What a trace must hold for this law, None if no other tilt's will do.

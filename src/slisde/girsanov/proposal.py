@@ -55,9 +55,9 @@ class Proposal(eqx.Module):
             )
 
     @classmethod
-    def ladder(cls, tilt: AbstractTilt, reference: float) -> "Proposal":
-        """Return the mixture of a tilt with its weaker versions and a share of the reference law."""
-        return cls((tilt,), reference, tilt.rungs)
+    def ladder(cls, tilt: AbstractTilt, reference: float | None = None) -> "Proposal":
+        """Return the mixture of a tilt with its weaker versions and a share of the reference law, or the usual one."""
+        return cls((tilt,), tilt.reference if reference is None else reference, tilt.rungs)
 
     @property
     def laws(self) -> list[AbstractTilt]:

@@ -126,7 +126,11 @@ ON_TOY = Benchmark(
     TOY,
     (POPULATION, POPULATION_BARRIER),
     PAPER_TOY,
-    ("SLiSDE, small offsets, L = 2", "SLiSDE, small offsets, d = 64, L = 3"),
+    (
+        "SLiSDE, small offsets, L = 2",
+        "SLiSDE, small offsets, d = 64, L = 3",
+        "SLiSDE, small offsets, d = 64, b = 16, L = 3",
+    ),
 )
 ON_FINE_TOY = replace(ON_TOY, added=())
 ON_DAX = Benchmark("tab:dax3-main", SURFACE, (POPULATION,), PAPER_DAX)

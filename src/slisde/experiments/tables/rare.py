@@ -47,7 +47,6 @@ VARIANTS = {
     "all-covariance": "all noise, scales of the initial state",
     "all-defensive": "all noise, a tenth of plain paths",
     "guided": "guided, branching",
-    "guided-half": "guided, branching, a ladder from half the strength",
 }
 DETAILED = ("paper", "guided")
 """Variants of which more is shown."""
