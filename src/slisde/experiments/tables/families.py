@@ -121,20 +121,21 @@ class Benchmark:
         return sorted([*self.published, *self.added], key=_depth)
 
 
+SMALL_OFFSETS = ("SLiSDE, small offsets, L = 2", "SLiSDE, small offsets, L = 3")
 ON_TOY = Benchmark(
     "tab:toy3-vanilla",
     TOY,
     (POPULATION, POPULATION_BARRIER),
     PAPER_TOY,
     (
-        "SLiSDE, small offsets, L = 2",
+        SMALL_OFFSETS[0],
         "SLiSDE, small offsets, d = 64, L = 3",
         "SLiSDE, small offsets, d = 64, b = 16, L = 3",
     ),
 )
 ON_FINE_TOY = replace(ON_TOY, added=())
-ON_DAX = Benchmark("tab:dax3-main", SURFACE, (POPULATION,), PAPER_DAX)
-ON_SPX = Benchmark("tab:spx-full", SURFACE, (POPULATION,), PAPER_SPX)
+ON_DAX = Benchmark("tab:dax3-main", SURFACE, (POPULATION,), PAPER_DAX, SMALL_OFFSETS)
+ON_SPX = Benchmark("tab:spx-full", SURFACE, (POPULATION,), PAPER_SPX, SMALL_OFFSETS)
 
 
 def toy(records: Sequence[Record]) -> Table:
