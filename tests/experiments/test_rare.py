@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from slisde.calibration.run import RunDirectory
 from slisde.errors import ArgumentError, ProblemError, StorageError
 from slisde.experiments.rare import best_driver, rare_event
 from slisde.experiments.rare_event import read_event
+from slisde.experiments.rare_sampling import Asked, branched
 from slisde.experiments.rare_store import TiltStore
 from slisde.experiments.rare_verdict import TRUSTED_ERROR, Advice, judge
 from slisde.functionals.problem import Problem, Target
@@ -18,6 +20,9 @@ from slisde.functionals.running import Average, RunningMaximum, RunningMinimum
 from slisde.functionals.terminal import Call, Forward
 from slisde.girsanov.course import TiltSettings
 from slisde.girsanov.diagnosis import diagnose
+from slisde.girsanov.guide_fit import fit_guide
+from slisde.girsanov.guided import make_guided
+from slisde.girsanov.proposal import Proposal
 from slisde.girsanov.tilt import Driver, make_tilt
 from slisde.model.stack import SLiSDE, Stacking
 from tests.experiments.untrained import untrained
@@ -43,6 +48,20 @@ def ask(fitted, event, **options):
 @pytest.fixture(scope="module")
 def answered(fitted):
     return ask(fitted, "terminal > 1.9")
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_guide_that_leads_away_from_the_event_is_seen_in_the_coverage(fitted, right):
+    event = read_event("terminal > 1.9", 1.0)
+    asked = Asked("terminal > 1.9", event, fitted.model, fitted.grid)
+    tilt = make_guided(fitted.model, fitted.grid, event)
+    tilt = fit_guide(tilt, fitted.model, fitted.grid, event, paths=1024, key=jax.random.key(2))
+    if not right:
+        tilt = eqx.tree_at(
+            lambda t: (t.steering.guide.slopes, t.initial.shift), tilt, replace_fn=lambda x: -x
+        )
+    drawn = branched(asked, Proposal.ladder(tilt), 1024, jax.random.key(3))
+    assert (drawn.coverage > 0.75) is right
 
 
 def test_a_rare_event_is_found_with_its_error_where_plain_paths_are_none(answered):

@@ -124,23 +124,22 @@ def rare_event(
     store = TiltStore(fitted.run, text, untrained, driver=driver.value, covariance=covariance)
     found = None if retrain else store.read()
     if found is not None:
-        tilt, training_paths = found[0], int(found[1]["training_paths"])
+        made = _Made(found[0], int(found[1]["training_paths"]))
     else:
         made = _made(asked, untrained, settings, report, training_key)
-        tilt, training_paths = made.tilt, made.paths
         if made.missed_by is not None:
             verdict = _unreached(event, plain, made.missed_by)
-            return _untilted(asked, plain.diagnosis, verdict, training_paths)
-        store.save(tilt, {"training_paths": training_paths})
+            return _untilted(asked, plain.diagnosis, verdict, made.paths)
+        store.save(made.tilt, {"training_paths": made.paths})
 
     report("estimating")
-    estimate = branched if isinstance(tilt, GuidedTilt) else sampled
-    tilted = estimate(asked, Proposal.ladder(tilt), paths, key)
+    estimate = branched if isinstance(made.tilt, GuidedTilt) else sampled
+    tilted = estimate(asked, Proposal.ladder(made.tilt), paths, key)
     if tilted.diagnosis.hit_rate == 0.0 and event.watched is not None:
         verdict = _unreached(event, plain, tilted.nearest)
-        return _untilted(asked, plain.diagnosis, verdict, training_paths)
-    kl = float(tilt_divergence(tilt, model, grid, key))
-    return _answer(asked, plain, tilted, kl, training_paths, found is not None)
+        return _untilted(asked, plain.diagnosis, verdict, made.paths)
+    kl = float(tilt_divergence(made.tilt, model, grid, key))
+    return _answer(asked, plain, tilted, kl, made.paths, found is not None)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ BATCH = 2048
 BRANCHING = 1024
 """Paths of a batch that branches; there are at least `LEAST_BATCHES` of them for the error."""
 LEAST_BATCHES = 8
+JUDGED = 0.1
+"""Share of plain paths with which the coverage of a guided tilt is judged."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,14 @@ def branched(asked: Asked, proposal: Proposal, paths: int, key: PRNGKeyArray) ->
 def _guided_coverage(asked: Asked, proposal: Proposal, key: PRNGKeyArray) -> float:
     """Return how far the proposal would go to the plain paths nearest to the event, if these were in it.
 
-    A guided tilt goes to its event and not beside it, so that it is aimed at them first.
+    A guided tilt goes to its event and not beside it, so that it is aimed at them first. It is judged with few
+    plain paths: with its own share of them no path could be neglected.
     """
     tilt, _ = guided_laws(proposal)
     _, _, excess = _batches(weigh_plain_paths, asked, proposal, BATCH, 1, key)
     sign = 1.0 if asked.event.above else -1.0
     threshold = asked.event.threshold + sign * nearest_level(excess)
-    aimed = Proposal.ladder(tilt.aimed_at(scaled(asked.model, threshold)), proposal.reference)
+    aimed = Proposal.ladder(tilt.aimed_at(scaled(asked.model, threshold)), JUDGED)
     _, log_weights, excess = _batches(weigh_plain_paths, asked, aimed, BATCH, 1, key)
     return coverage(excess, log_weights, np.zeros(BATCH, int))
 
