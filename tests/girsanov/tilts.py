@@ -68,12 +68,17 @@ def random_tilt(
     moved = perturbed(np.random.default_rng(2), tilt, scale)
     if not isinstance(tilt, GuidedTilt):
         return moved
-    # Variances stay positive.
+    # Variances and shares stay positive.
     guide = tilt.steering.guide
     return eqx.tree_at(
-        lambda t: (t.steering.guide.usual, t.steering.guide.local),
+        lambda t: (
+            t.steering.guide.usual,
+            t.steering.guide.local,
+            t.steering.share,
+            t.growth.share,
+        ),
         moved,
-        (2.0 * guide.usual, guide.local + 0.3),
+        (2.0 * guide.usual, guide.local + 0.3, jnp.ones(()), 0.5 * jnp.ones(())),
     )
 
 

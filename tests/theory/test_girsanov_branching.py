@@ -11,6 +11,7 @@ from slisde.errors import ArgumentError
 from slisde.flow.mixture import drawn
 from slisde.functionals.running import RunningMaximum
 from slisde.functionals.terminal import Forward
+from slisde.girsanov import branching
 from slisde.girsanov.branching import chosen, lineages, log_promise, sample_branching
 from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
@@ -35,6 +36,12 @@ def case(request, _exact_mathematics):
     return model, Proposal.ladder(tilt, 0.1)
 
 
+@pytest.fixture
+def chosen_often(monkeypatch):
+    """Let paths be chosen anew before there is much need."""
+    monkeypatch.setattr(branching, "DIVERSITY", 0.9)
+
+
 def batches(model, proposal, grid, event, key, sample=sample_branching, paths=PATHS):
     """Return values and log-weights of independent batches."""
 
@@ -47,6 +54,7 @@ def batches(model, proposal, grid, event, key, sample=sample_branching, paths=PA
     return [np.concatenate([np.asarray(part[i]) for part in parts]) for i in range(2)]
 
 
+@pytest.mark.usefixtures("chosen_often")
 def test_expectations_are_those_of_the_model_whatever_the_guide_thinks(case, key):
     model, proposal = case
     event = Event(None, payoff=RunningMaximum(float(GRID.times[-1])))
@@ -59,6 +67,7 @@ def test_expectations_are_those_of_the_model_whatever_the_guide_thinks(case, key
     assert found.mean_weight_error < 0.1
 
 
+@pytest.mark.usefixtures("chosen_often")
 def test_a_branched_path_is_one_path_of_the_model(case, key):
     model, proposal = case
     batch = eqx.filter_jit(sample_branching)(proposal, model, GRID, PATHS, key=key)

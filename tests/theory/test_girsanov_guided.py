@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from slisde.errors import ArgumentError
+from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import drawn
 from slisde.functionals.running import LookbackCall
 from slisde.functionals.terminal import Forward
@@ -15,7 +16,7 @@ from slisde.girsanov.diagnosis import diagnose
 from slisde.girsanov.event import Event
 from slisde.girsanov.guide_fit import fit_guide
 from slisde.girsanov.guided import make_guided
-from slisde.girsanov.noise import Noise, drivers_of
+from slisde.girsanov.noise import Noise, draw_noise, drivers_of
 from slisde.girsanov.pace import FEATURE_EPSILON, Pace
 from slisde.girsanov.proposal import Proposal, sample_proposal
 from slisde.girsanov.tilt import Driver, make_tilt
@@ -142,7 +143,7 @@ def test_a_guide_expects_what_the_normal_law_expects(gaussian, plain_guide):
     left = [
         float(jnp.sum(gaussian.driver_slope[k:] ** 2)) / gaussian.grid.steps for k in (0, 16, 48)
     ]
-    found = np.asarray(guide.usual)[[0, 16, 48], 0]
+    found = np.asarray(guide.usual)[[0, 16, 48], 0, 0]
     # The variance of a sample variance of 4,096 normals, less the fitted features.
     assert np.all(np.abs(found / np.array(left) - 1.0) <= 4.0 * (2.0 / 4096) ** 0.5 + 0.01)
 
@@ -171,6 +172,61 @@ def test_a_tilt_can_be_aimed_at_an_easier_event_and_at_no_harder_one(gaussian, p
     assert np.allclose(nearer.initial.shift, 0.25 * tilt.initial.shift, rtol=1e-12)
     further = tilt.aimed_at(jnp.asarray(threshold + 1.0))
     assert np.isclose(further.steering.threshold, threshold, rtol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def wild(_exact_mathematics):
+    """A model whose noise multiplies its states, its grid, and means and deviations of plain paths."""
+    model, grid = small_model(layers=2), TimeGrid.uniform(1.0, 32)
+    pace = Pace(grid, 16)
+    walked = walk(
+        model,
+        grid,
+        pace,
+        draw_noise(model, grid, 4096, key=jax.random.key(5)),
+        lambda _, place, __: (None, place.features()),
+    )
+    ends, sizes = drawn(walked.sample)[:, -1], walked.records[-1, -1]
+    return model, grid, ends, sizes
+
+
+@pytest.mark.parametrize(("deviations", "share"), [(2.0, 0.0), (3.5, 0.5), (6.0, 1.0)])
+def test_growth_takes_part_in_far_events_only(wild, deviations, share):
+    model, grid, ends, _ = wild
+    event = Event(Forward(1.0), float(ends.mean() + deviations * ends.std()))
+    tilt = fit_guide(
+        make_guided(model, grid, event, control_steps=16),
+        model,
+        grid,
+        event,
+        paths=4096,
+        key=jax.random.key(6),
+    )
+    # Deviations are those of other paths: 4,096 squares of kurtosis below 10.
+    tolerance = 0.0 if share in (0.0, 1.0) else 4.0 * deviations * (9.0 / 4096 / 2.0) ** 0.5
+    assert abs(float(tilt.growth.share) - share) <= tolerance
+
+
+def test_growth_makes_the_last_state_grow(wild):
+    model, grid, ends, sizes = wild
+    event = Event(Forward(1.0), float(ends.mean() + 6.0 * ends.std()))
+    tilt = make_guided(model, grid, event, control_steps=16)
+    tilt = fit_guide(tilt, model, grid, event, paths=4096, key=jax.random.key(6))
+    noise = draw_noise(model, grid, 4096, key=jax.random.key(7))
+    grown = [float(last_sizes(law, model, grid, noise).mean()) for law in tilt.versions[-2:]]
+    assert grown[1] > grown[0] > float(sizes.mean() + 1.5 * sizes.std())
+
+
+def last_sizes(law, model, grid, noise: Noise):
+    """Return the logarithm of the last state's mean square where the last control step begins."""
+    pace = law.pace(grid)
+
+    def control(index, place, slope):
+        outlook = law.steering.guide.outlook(index, place, slope)
+        return law.steering.at(pace, index, outlook), place.features()[-1]
+
+    noise = Noise(law.initial.push(noise.initial), noise.prefix, noise.own)
+    return walk(model, grid, pace, noise, control).records[-1]
 
 
 def test_what_cannot_be_guided_is_refused():

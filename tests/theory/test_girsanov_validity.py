@@ -104,14 +104,14 @@ def test_the_reference_law_is_covered_by_a_defensive_mixture(case, key):
     assert abs(weights.mean() - 1.0) <= 4.0 * standard_error(weights)
 
 
-def test_the_rungs_of_a_ladder_are_weighted_together(case, key):
+def test_the_laws_of_a_ladder_are_weighted_together(case, key):
     model, tilt, _ = case
     batch = eqx.filter_jit(lambda proposal: sample_proposal(proposal, model, GRID, PATHS, key=key))(
         Proposal.ladder(tilt, 0.1)
     )
     weights = np.exp(np.asarray(batch.log_weights))
-    rungs = len(tilt.rungs)
-    assert np.bincount(batch.origin).tolist() == [400, *[3600 // rungs] * rungs]
+    laws = len(tilt.versions)
+    assert np.bincount(batch.origin).tolist() == [400, *[3600 // laws] * laws]
     assert np.all(weights <= 10.0 * (1.0 + 1e-12))
     assert abs(weights.mean() - 1.0) <= 4.0 * standard_error(weights)
 

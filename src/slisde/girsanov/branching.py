@@ -76,6 +76,7 @@ def sample_branching(
     pace, guide = tilt.pace(grid), tilt.steering.guide
     origin = jnp.asarray(proposal.origin(paths))
     log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
+    leading = log_shares + jnp.log(jnp.stack([1.0, *(law.steering.share for law in laws)]))
     noise = draw_noise(model, grid, paths, key=key)
     initial = _of_law([noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin)
     walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
@@ -86,7 +87,7 @@ def sample_branching(
         who, how = jax.random.split(choices[index])
         outlook = guide.outlook(index, place, walker.slope(place, piece))
         reach = [law.steering.log_reach(pace, index, outlook) for law in laws]
-        promise = log_promise(jnp.stack([jnp.zeros(paths), *reach]), log_shares, log_weights)
+        promise = log_promise(jnp.stack([jnp.zeros(paths), *reach]), leading, log_weights)
         start = jax.random.uniform(who, dtype=initial.dtype)
         log_weights, ancestors = chosen(log_weights, promise, start, guide.undecided[index])
         place, outlook, promise = jax.tree.map(

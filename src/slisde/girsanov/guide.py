@@ -10,9 +10,10 @@ m is linear in the states of all layers, in the observed value, in the size of t
 a part of s²; the rest of s² is proportional to ‖σᵀ∇m‖². The drifts σᵀ∇m and σᵀ∇s are what the noise of one step adds to m and to s.
 They change sign with the states that the noise multiplies, which no control that is the same for all
 paths can follow. m and s² are fitted to plain paths, and nothing is trained. Whatever they are, the
-weights are exact.
+weights are exact. The size of the last state is expected in the same way, for the laws of `slisde.girsanov.growth`.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import equinox as eqx
@@ -31,14 +32,22 @@ WIDTH = 1.2
 LEAST = 0.25
 """Bound of the linear part of s² from below, as a share of its mean."""
 
-Outlook = Float[Array, "control_step mean_variance_and_slopes path"]
+
+class Quantity(IntEnum):
+    """What a guide expects: X of the event, and the logarithm of the last state's size when it is decided."""
+
+    OUTCOME = 0
+    SIZE = 1
+
+
+Outlook = Float[Array, "control_step quantity mean_variance_and_slopes path"]
 """m and the linear part of s² where control steps begin, then the slopes of both by channel."""
-OneOutlook = Float[Array, "mean_variance_and_slopes path"]
+OneOutlook = Float[Array, "quantity mean_variance_and_slopes path"]
 """The same where one control step begins."""
 
 
 class Guide(eqx.Module):
-    """What is expected of X where each control step begins.
+    """What is expected of each quantity where each control step begins.
 
     Args:
         pace: the control steps.
@@ -52,29 +61,29 @@ class Guide(eqx.Module):
         unrest: how unsettled s is, see `slisde.girsanov.outcome_tail`.
     """
 
-    slopes: Float[Array, "control_step 2 feature"]
-    levels: Float[Array, "control_step 2"]
-    usual: Float[Array, "control_step 2"]
-    local: Float[Array, " control_step"]
-    unrest: Float[Array, " control_step"]
+    slopes: Float[Array, "control_step quantity 2 feature"]
+    levels: Float[Array, "control_step quantity 2"]
+    usual: Float[Array, "control_step quantity 2"]
+    local: Float[Array, "control_step quantity"]
+    unrest: Float[Array, "control_step quantity"]
 
     def __init__(self, pace: Pace, features: int):
-        steps = pace.dt.shape[0]
-        self.slopes = jnp.zeros((steps, 2, features))
-        self.levels = jnp.concatenate([jnp.zeros((steps, 1)), jnp.ones((steps, 1))], axis=1)
-        self.usual, self.local = jnp.ones((steps, 2)), jnp.zeros(steps)
-        self.unrest = jnp.zeros(steps)
+        each = (pace.dt.shape[0], len(Quantity))
+        self.slopes = jnp.zeros((*each, 2, features))
+        self.levels = jnp.broadcast_to(jnp.array([0.0, 1.0]), (*each, 2))
+        self.usual, self.local, self.unrest = jnp.ones((*each, 2)), jnp.zeros(each), jnp.zeros(each)
 
     @property
     def undecided(self) -> Bool[Array, " control_step"]:
         """Whether anything is expected still: not before a guide is fitted, nor after the event."""
-        return jnp.any(self.slopes != 0.0, axis=(1, 2))
+        return jnp.any(self.slopes != 0.0, axis=(1, 2, 3))
 
     def outlook(self, index: Int[Array, ""], place: Place, slope: Slope) -> OneOutlook:
         """Return what is expected where a control step begins."""
         rows = self.slopes[index]
-        values = rows @ place.features() + self.levels[index][:, None]
-        return jnp.concatenate([values, *(slope(row) for row in rows)])
+        values = rows @ place.features() + self.levels[index][:, :, None]
+        slopes = [jnp.concatenate([slope(row) for row in both]) for both in rows]
+        return jnp.concatenate([values, jnp.stack(slopes)], axis=1)
 
 
 class Steering(eqx.Module):
@@ -85,9 +94,11 @@ class Steering(eqx.Module):
         threshold: H, in the units of the guide.
         above: whether the event is above it.
         until: when the event is decided, as a share of the horizon.
+        centre: the mean of the quantity.
+        quantity: which of the guide's it follows.
+        share: of branching paths, relative to other laws.
 
     Attributes:
-        centre: the mean of X.
         strength: how near to H the control aims at first, on the way there from the centre; in the end at H.
         width: the factor of s.
     """
@@ -97,13 +108,25 @@ class Steering(eqx.Module):
     centre: Float[Array, ""]
     strength: Float[Array, ""]
     width: Float[Array, ""]
+    share: Float[Array, ""]
     above: bool = eqx.field(static=True)
     until: float = eqx.field(static=True)
+    quantity: Quantity = eqx.field(static=True)
 
-    def __init__(self, guide: Guide, threshold: float, *, above: bool, until: float = 1.0):
-        self.guide, self.above, self.until = guide, above, until
-        self.threshold = jnp.asarray(threshold, float)
-        self.centre, self.strength = jnp.zeros(()), jnp.ones(())
+    def __init__(
+        self,
+        guide: Guide,
+        threshold: float | Float[Array, ""],
+        *,
+        above: bool,
+        until: float = 1.0,
+        centre: float | Float[Array, ""] = 0.0,
+        quantity: Quantity = Quantity.OUTCOME,
+        share: float | Float[Array, ""] = 1.0,
+    ):
+        self.guide, self.above, self.until, self.quantity = guide, above, until, quantity
+        self.threshold, self.centre = jnp.asarray(threshold, float), jnp.asarray(centre, float)
+        self.strength, self.share = jnp.ones(()), jnp.asarray(share, float)
         self.width = jnp.asarray(WIDTH, float)
 
     def weakened(self, strength: float) -> "Steering":
@@ -116,7 +139,7 @@ class Steering(eqx.Module):
 
     def __call__(self, pace: Pace, outlook: Outlook) -> Gathered:
         """Return u of every control step."""
-        return self._control(*self._rows(pace), outlook)
+        return self._control(*self._rows(pace), outlook[:, self.quantity])
 
     def at(
         self,
@@ -126,12 +149,12 @@ class Steering(eqx.Module):
     ) -> Channels:
         """Return u of one control step."""
         usual, local, unrest, aim = (row[index][None] for row in self._rows(pace))
-        return self._control(usual, local, unrest, aim, outlook[None])[0]
+        return self._control(usual, local, unrest, aim, outlook[None, self.quantity])[0]
 
     def log_reach(self, pace: Pace, index: Int[Array, ""], outlook: OneOutlook) -> PerPath:
         """Return log h of every path where a control step begins."""
         usual, local, unrest, aim = (row[index][None] for row in self._rows(pace))
-        distance = self._distance(usual, local, aim, outlook[None])
+        distance = self._distance(usual, local, aim, outlook[None, self.quantity])
         return log_reach(distance.scaled, unrest[:, None])[0]
 
     def of_drawn(self, pace: Pace, noise: Gathered, features: Outlook | None) -> Gathered:
@@ -147,7 +170,8 @@ class Steering(eqx.Module):
         )
         left = jnp.maximum(1.0 - pace.since / self.until, 0.0)
         aim = threshold - (1.0 - strength) * left * (threshold - centre)
-        return guide.usual, guide.local, guide.unrest, aim
+        of = (slice(None), self.quantity)
+        return guide.usual[of], guide.local[of], guide.unrest[of], aim
 
     def _control(self, usual, local, unrest, aim, outlook):
         distance = self._distance(usual, local, aim, outlook)

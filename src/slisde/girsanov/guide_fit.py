@@ -1,6 +1,6 @@
 """What plain paths say of a watched quantity: the regressions behind a guide."""
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -10,7 +10,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from slisde.flow.grid import TimeGrid
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide import LEAST, Outlook
+from slisde.girsanov.growth import DEVIATIONS, Growth, share_of_growth
+from slisde.girsanov.guide import LEAST, Outlook, Quantity
 from slisde.girsanov.guided import GuidedTilt, scaled
 from slisde.girsanov.noise import draw_noise
 from slisde.girsanov.outcome_tail import hazard, unrest_of
@@ -53,16 +54,25 @@ def fit_guide(
     pace = tilt.pace(grid)
     alive = np.asarray(pace.since) < event.maturity / float(grid.times[-1])
     features, outcome, normals = _joined([_plain(model, grid, pace, event, each) for each in keys])
-    slopes, levels, squares = _backward(features, outcome, alive)
-    guide = eqx.tree_at(
-        lambda g: (g.slopes, g.levels),
-        tilt.steering.guide,
-        (_array(slopes), _array(levels)),
+    # States are known where control steps begin: the last one that matters is where growth is watched.
+    last = np.flatnonzero(alive)[-1]
+    size, growing = features[last, -1], alive & (np.arange(alive.size) < last)
+    watched = {Quantity.OUTCOME: (outcome, alive), Quantity.SIZE: (size, growing)}
+    fits = [_backward(features, *each) for each in watched.values()]
+    tilt = eqx.tree_at(
+        lambda t: (t.steering.guide.slopes, t.steering.guide.levels),
+        tilt,
+        (_together([fit.slopes for fit in fits]), _together([fit.levels for fit in fits])),
     )
-    tilt = eqx.tree_at(lambda t: t.steering.guide, tilt, guide)
     (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in keys])
-    usual, local, unrest = _variances(outlook, squares, alive)
-    shift = _initial_shift(normals, outcome, float(tilt.steering.threshold), above=event.above)
+    found = [
+        _variances(outlook[:, quantity], fits[quantity].squares, undecided)
+        for quantity, (_, undecided) in watched.items()
+    ]
+    usual, local, unrest = (_together(list(part)) for part in zip(*found, strict=True))
+    threshold = float(tilt.steering.threshold)
+    shift = _initial_shift(normals, outcome, threshold, above=event.above)
+    deviations = abs(threshold - outcome.mean()) / max(float(outcome.std()), SMALLEST)
     return eqx.tree_at(
         lambda t: (
             t.steering.guide.usual,
@@ -70,20 +80,46 @@ def fit_guide(
             t.steering.guide.unrest,
             t.steering.centre,
             t.initial.shift,
+            t.growth,
         ),
         tilt,
-        tuple(_array(each) for each in (usual, local, unrest, outcome.mean(), shift)),
+        (
+            usual,
+            local,
+            unrest,
+            _array(outcome.mean()),
+            _array(shift),
+            _growth(normals, size, share_of_growth(deviations), shift),
+        ),
     )
+
+
+def _growth(
+    normals: Float[np.ndarray, "latent path"],
+    size: Outcome,
+    share: float,
+    shift: Float[np.ndarray, " latent"],
+) -> Growth:
+    """Return what growth aims at; as far as it takes no part, its paths begin where those to the event do."""
+    thresholds = size.mean() + size.std() * np.array(DEVIATIONS)
+    growing = [_initial_shift(normals, size, each, above=True) for each in thresholds]
+    shifts = share * np.stack(growing) + (1.0 - share) * shift
+    parts = (np.float64(share), size.mean(), thresholds, shifts)
+    return Growth(*(_array(each) for each in parts))
+
+
+class _Fit(NamedTuple):
+    """Slopes and levels of m and s² of a quantity, and (X − m)² of every path."""
+
+    slopes: Float[np.ndarray, "control_step 2 feature"]
+    levels: Float[np.ndarray, "control_step 2"]
+    squares: Float[np.ndarray, "control_step path"]
 
 
 def _backward(
     features: AllFeatures, outcome: Outcome, alive: Bool[np.ndarray, " control_step"]
-) -> tuple[
-    Float[np.ndarray, "control_step 2 feature"],
-    Float[np.ndarray, "control_step 2"],
-    Float[np.ndarray, "control_step path"],
-]:
-    """Return slopes and levels of m and s², and (X − m)² of every path.
+) -> _Fit:
+    """Return what the features say of an outcome.
 
     m of a step is fitted to m of the next one, and s² to s² of the next one and what m moved between
     them: one step of noise is in the way then, and not all that is left. Slopes of X itself, far from
@@ -101,7 +137,7 @@ def _backward(
         slopes[step, 1], levels[step, 1] = fit(variance + (before - mean) ** 2, VARIANCE_RIDGE)
         variance = np.maximum(slopes[step, 1] @ features[step] + levels[step, 1], 0.0)
         squares[step] = (outcome - mean) ** 2
-    return slopes, levels, squares
+    return _Fit(slopes, levels, squares)
 
 
 class _Regression:
@@ -181,6 +217,11 @@ def _plain(model, grid, pace, event, key):
 @eqx.filter_jit
 def _outlook(tilt: GuidedTilt, model: SLiSDE, grid: TimeGrid, key: PRNGKeyArray) -> Outlook:
     return tilt.outlook(model, grid, draw_noise(model, grid, BATCH, key=key)).records
+
+
+def _together(parts: list[np.ndarray]) -> Float[Array, "control_step quantity ..."]:
+    """Return what was found of each quantity as one array."""
+    return _array(np.stack(parts, axis=1))
 
 
 def _array(values: np.ndarray | np.float64) -> Array:

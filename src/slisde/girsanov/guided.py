@@ -8,7 +8,8 @@ from slisde.errors import ArgumentError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample
 from slisde.girsanov.event import Event
-from slisde.girsanov.guide import Guide, Steering
+from slisde.girsanov.growth import DEVIATIONS, Growth
+from slisde.girsanov.guide import Guide, Quantity, Steering
 from slisde.girsanov.initial import InitialTilt
 from slisde.girsanov.law import AbstractTilt, Part, TiltedBatch, control_energy, work
 from slisde.girsanov.noise import Noise
@@ -32,25 +33,29 @@ class GuidedTilt(AbstractTilt):
     initial: InitialTilt
     control_steps: int = eqx.field(static=True)
     steering: Steering
+    growth: Growth
 
     @property
-    def rungs(self) -> tuple[float, ...]:
-        # The weakest begins like plain paths, which some ways into an event need, and is steered only later.
-        return (0.0, 0.5, 0.75, 1.0)
+    def versions(self) -> list["GuidedTilt"]:
+        # The weakest begins like plain paths, which some ways into an event need, and is steered only later. Where
+        # the event is far, growth takes the place of the two that are weakest.
+        weakest = [
+            self.weakened(strength)._sharing(1.0 - self.growth.share) for strength in (0.0, 0.5)
+        ]
+        growth = [self._grown(level) for level in range(len(DEVIATIONS))]
+        return [*weakest, self.weakened(0.75), self, *growth]
 
     @property
     def reference(self) -> float:
         # Ways into an event that the guide does not see are left to this share, and come with its inverse as weight.
-        return 0.4
+        return 0.3
 
     @property
     def sight(self) -> None:
         return None  # a trace holds what this guide expects
 
     def weakened(self, strength: float) -> "GuidedTilt":
-        return GuidedTilt(
-            self.initial.weakened(strength), self.control_steps, self.steering.weakened(strength)
-        )
+        return self._following(self.steering.weakened(strength), self.initial.weakened(strength))
 
     def aimed_at(self, threshold: Float[Array, ""]) -> "GuidedTilt":
         """Return the tilt for another threshold in the units of the guide, between the mean of X and its own."""
@@ -59,7 +64,27 @@ class GuidedTilt(AbstractTilt):
         steering = eqx.tree_at(
             lambda steering: steering.threshold, self.steering, self.steering.centre + share * whole
         )
-        return GuidedTilt(self.initial.weakened(share), self.control_steps, steering)
+        return self._following(steering, self.initial.weakened(share))
+
+    def _following(self, steering: Steering, initial: InitialTilt) -> "GuidedTilt":
+        return GuidedTilt(initial, self.control_steps, steering, self.growth)
+
+    def _sharing(self, share: Float[Array, ""]) -> "GuidedTilt":
+        return eqx.tree_at(lambda tilt: tilt.steering.share, self, share)
+
+    def _grown(self, level: int) -> "GuidedTilt":
+        """Return the law that makes the last state grow."""
+        steering = Steering(
+            self.steering.guide,
+            self.growth.thresholds[level],
+            above=True,
+            until=self.steering.until,
+            centre=self.growth.centre,
+            quantity=Quantity.SIZE,
+            share=self.growth.share,
+        )
+        initial = eqx.tree_at(lambda tilt: tilt.shift, self.initial, self.growth.shifts[level])
+        return self._following(steering, initial)
 
     def draw(self, model: SLiSDE, grid: TimeGrid, noise: Noise) -> TiltedBatch:
         pace = self.pace(grid)
@@ -129,6 +154,7 @@ def make_guided(
         InitialTilt(model.latent),
         control_steps,
         Steering(guide, float(threshold), above=event.above, until=until),
+        Growth.none(model.latent),
     )
 
 

@@ -1,7 +1,7 @@
 """Tilted laws of the noise and what is drawn under them (paper: thm:girsanov-validity)."""
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple, Protocol
 
 import equinox as eqx
@@ -62,9 +62,9 @@ class AbstractTilt(eqx.Module):
         return Pace(grid, self.control_steps)
 
     @property
-    def rungs(self) -> tuple[float, ...]:
-        """Strengths of the versions that make a ladder."""
-        return (0.5, 0.75, 1.0)
+    def versions(self) -> Sequence["AbstractTilt"]:
+        """The laws that make a ladder."""
+        return [self.weakened(0.5), self.weakened(0.75), self]
 
     @property
     def reference(self) -> float:

@@ -21,7 +21,7 @@ FEATURE_EPSILON = 1e-6
 
 Gathered: TypeAlias = Float[Array, "control_step channel path"]
 """Increments over control steps, or the control in each of them."""
-Features: TypeAlias = Float[Array, "control_step feature path"]
+Features: TypeAlias = Float[Array, "control_step *feature path"]
 """What controls read where their steps begin."""
 ControlSteps: TypeAlias = Float[Array, " control_step"]
 

@@ -34,12 +34,12 @@ class Proposal(eqx.Module):
     Attributes:
         tilts: at least one, or none for the reference law alone.
         reference: share of paths drawn under the reference law.
-        strengths: of the versions of each tilt that take part.
+        versions: whether all versions of each tilt take part.
     """
 
     tilts: tuple[AbstractTilt, ...]
     reference: float = eqx.field(static=True, default=0.0)
-    strengths: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
+    versions: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         if not 0.0 <= self.reference <= 1.0:
@@ -57,20 +57,18 @@ class Proposal(eqx.Module):
     @classmethod
     def ladder(cls, tilt: AbstractTilt, reference: float | None = None) -> "Proposal":
         """Return the mixture of a tilt with its weaker versions and a share of the reference law, or the usual one."""
-        return cls((tilt,), tilt.reference if reference is None else reference, tilt.rungs)
+        return cls((tilt,), tilt.reference if reference is None else reference, versions=True)
 
     @property
     def laws(self) -> list[AbstractTilt]:
-        """Every version of every tilt."""
-        return [
-            tilt if strength == 1.0 else tilt.weakened(strength)
-            for tilt in self.tilts
-            for strength in self.strengths
-        ]
+        """The tilts, or every version of every tilt."""
+        if not self.versions:
+            return list(self.tilts)
+        return [version for tilt in self.tilts for version in tilt.versions]
 
     def counts(self, paths: int) -> list[int]:
         """Return how many of the paths each law draws, the reference law first."""
-        laws = len(self.tilts) * len(self.strengths)
+        laws = len(self.laws)
         if laws == 0:
             return [paths]
         plain = round(self.reference * paths)

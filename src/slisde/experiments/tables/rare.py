@@ -251,7 +251,7 @@ def _notes(records: Sequence[Record]) -> list[str]:
         "256 paths a step; a seed is a model. "
         f"Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
-        "that of its binomial law. Guided tilts have four tenths of plain paths. "
+        "that of its binomial law. Guided tilts have three tenths of plain paths or more. "
         "Branching paths are drawn 1,024 at a time, which is their smallest budget. The spread is relative to "
         "the mean of the estimates and so without the error of the known probability, "
         f"which at 10⁻⁴ is {1.0 / math.sqrt(1e-4 * first['reference_paths']):.0%}.",
@@ -259,10 +259,10 @@ def _notes(records: Sequence[Record]) -> list[str]:
         "guided ones are not trained but fitted to 8,192 plain paths.",
         "Models of our training: 300 steps of 512 paths with averaged errors, straight-through indicators and a "
         "learning rate of 3e-3. Their laws have heavier tails; their tilts have 16 + 32 rounds. The rounds for the paper's "
-        "tilt were chosen after 16 + 32 had missed its errors on models of its training. The ladder of the "
-        "guided tilt and its share of plain paths were chosen on the models of seeds 4 to 6; those of later seeds had no part in it. "
-        "The model of seed 4 has a second way into its event at 10⁻⁴, by paths that grow wild late, which the guide does not see coming: "
-        "batches with such a path are several times too high. The paper's tilt hardly takes it, and has a small spread about "
+        "tilt were chosen after 16 + 32 had missed its errors on models of its training. The laws of the "
+        "guided tilt and their shares were chosen on the models of seeds 4 to 6; those of later seeds had no part in it. "
+        "The model of seed 4 has a second way into its event at 10⁻⁴, by paths that grow wild late. Its known probability is about a fifth "
+        "above the mean of all guided estimates, two of its own standard errors. The paper's tilt hardly takes this way, and has a small spread about "
         "too small a probability there.",
     ]
     return notes + [_cost(record["seconds"]) for record in records if "seconds" in record]
