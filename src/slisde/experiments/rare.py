@@ -122,14 +122,12 @@ def rare_event(
 
     untrained = _untrained(asked, driver, covariance, weights_key)
     store = TiltStore(fitted.run, text, untrained, driver=driver.value, covariance=covariance)
-    found = None if retrain else store.read()
-    if found is not None:
-        made = _Made(found[0], int(found[1]["training_paths"]))
-    else:
-        made = _made(asked, untrained, settings, report, training_key)
-        if made.missed_by is not None:
-            verdict = _unreached(event, plain, made.missed_by)
-            return _untilted(asked, plain.diagnosis, verdict, made.paths)
+    kept = None if retrain else _kept(store)
+    made = kept or _made(asked, untrained, settings, report, training_key)
+    if made.missed_by is not None:
+        verdict = _unreached(event, plain, made.missed_by)
+        return _untilted(asked, plain.diagnosis, verdict, made.paths)
+    if kept is None:
         store.save(made.tilt, {"training_paths": made.paths})
 
     report("estimating")
@@ -139,7 +137,7 @@ def rare_event(
         verdict = _unreached(event, plain, tilted.nearest)
         return _untilted(asked, plain.diagnosis, verdict, made.paths)
     kl = float(tilt_divergence(made.tilt, model, grid, key))
-    return _answer(asked, plain, tilted, kl, made.paths, found is not None)
+    return _answer(asked, plain, tilted, kl, made.paths, kept is not None)
 
 
 @dataclass(frozen=True)
@@ -149,6 +147,12 @@ class _Made:
     tilt: AbstractTilt
     paths: int
     missed_by: float | None = None
+
+
+def _kept(store: TiltStore) -> _Made | None:
+    """Return the tilt that the run has for this event."""
+    found = store.read()
+    return None if found is None else _Made(found[0], int(found[1]["training_paths"]))
 
 
 def best_driver(model: SLiSDE, event: Event) -> Driver:

@@ -75,8 +75,7 @@ def sample_branching(
     tilt, laws = guided_laws(proposal)
     pace, guide = tilt.pace(grid), tilt.steering.guide
     origin = jnp.asarray(proposal.origin(paths))
-    log_shares = jnp.log(jnp.asarray(proposal.counts(paths)) / paths)
-    leading = log_shares + jnp.log(jnp.stack([1.0, *(law.steering.share for law in laws)]))
+    log_shares = proposal.log_shares(paths)
     noise = draw_noise(model, grid, paths, key=key)
     initial = _of_law([noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin)
     walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
@@ -87,7 +86,7 @@ def sample_branching(
         who, how = jax.random.split(choices[index])
         outlook = guide.outlook(index, place, walker.slope(place, piece))
         reach = [law.steering.log_reach(pace, index, outlook) for law in laws]
-        promise = log_promise(jnp.stack([jnp.zeros(paths), *reach]), leading, log_weights)
+        promise = log_promise(jnp.stack([jnp.zeros(paths), *reach]), log_shares, log_weights)
         start = jax.random.uniform(who, dtype=initial.dtype)
         log_weights, ancestors = chosen(log_weights, promise, start, guide.undecided[index])
         place, outlook, promise = jax.tree.map(
@@ -104,7 +103,7 @@ def sample_branching(
         return (index + 1, place, log_weights), (passed, ancestors[None])
 
     ratios = jnp.stack([jnp.zeros(paths), *(law.initial.log_ratio(initial) for law in laws)])
-    log_weights = balance_log_weights(ratios, log_shares)
+    log_weights = balance_log_weights(ratios, jnp.log(jnp.asarray(proposal.counts(paths)) / paths))
     (_, _, log_weights), (passed, ancestors) = scan_chunks(
         control_step, (jnp.zeros((), int), walker.start, log_weights), walker.pieces, pace.every
     )

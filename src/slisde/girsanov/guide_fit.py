@@ -59,38 +59,37 @@ def fit_guide(
     size, growing = features[last, -1], alive & (np.arange(alive.size) < last)
     watched = {Quantity.OUTCOME: (outcome, alive), Quantity.SIZE: (size, growing)}
     fits = [_backward(features, *each) for each in watched.values()]
+    slopes, levels, _ = (list(part) for part in zip(*fits, strict=True))
     tilt = eqx.tree_at(
         lambda t: (t.steering.guide.slopes, t.steering.guide.levels),
         tilt,
-        (_together([fit.slopes for fit in fits]), _together([fit.levels for fit in fits])),
+        (_together(slopes), _together(levels)),
     )
     (outlook,) = _joined([(_outlook(tilt, model, grid, each),) for each in keys])
     found = [
         _variances(outlook[:, quantity], fits[quantity].squares, undecided)
         for quantity, (_, undecided) in watched.items()
     ]
-    usual, local, unrest = (_together(list(part)) for part in zip(*found, strict=True))
-    threshold = float(tilt.steering.threshold)
-    shift = _initial_shift(normals, outcome, threshold, above=event.above)
-    deviations = abs(threshold - outcome.mean()) / max(float(outcome.std()), SMALLEST)
-    return eqx.tree_at(
-        lambda t: (
-            t.steering.guide.usual,
-            t.steering.guide.local,
-            t.steering.guide.unrest,
-            t.steering.centre,
-            t.initial.shift,
-            t.growth,
-        ),
+    tilt = eqx.tree_at(
+        lambda t: (t.steering.guide.usual, t.steering.guide.local, t.steering.guide.unrest),
         tilt,
-        (
-            usual,
-            local,
-            unrest,
-            _array(outcome.mean()),
-            _array(shift),
-            _growth(normals, size, share_of_growth(deviations), shift),
-        ),
+        tuple(_together(list(part)) for part in zip(*found, strict=True)),
+    )
+    return _aimed(tilt, normals, outcome, size)
+
+
+def _aimed(
+    tilt: GuidedTilt, normals: Float[np.ndarray, "latent path"], outcome: Outcome, size: Outcome
+) -> GuidedTilt:
+    """Return the tilt with the mean of X, the shift of the initial state, and what growth aims at."""
+    threshold = float(tilt.steering.threshold)
+    shift = _initial_shift(normals, outcome, threshold, above=tilt.steering.above)
+    deviations = abs(threshold - outcome.mean()) / max(float(outcome.std()), SMALLEST)
+    growth = _growth(normals, size, share_of_growth(deviations), shift)
+    return eqx.tree_at(
+        lambda t: (t.steering.centre, t.initial.shift, t.growth),
+        tilt,
+        (_array(outcome.mean()), _array(shift), growth),
     )
 
 

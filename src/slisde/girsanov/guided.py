@@ -51,6 +51,10 @@ class GuidedTilt(AbstractTilt):
         return 0.3
 
     @property
+    def share(self) -> Float[Array, ""]:
+        return self.steering.share
+
+    @property
     def sight(self) -> None:
         return None  # a trace holds what this guide expects
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample
@@ -70,6 +71,11 @@ class AbstractTilt(eqx.Module):
     def reference(self) -> float:
         """Share of a ladder's paths that the reference law draws: its inverse bounds the weights."""
         return 0.1
+
+    @property
+    def share(self) -> float | Float[Array, ""]:
+        """How much this law takes part beside the other versions of a tilt."""
+        return 1.0
 
     @property
     @abstractmethod

@@ -56,7 +56,7 @@ class Proposal(eqx.Module):
 
     @classmethod
     def ladder(cls, tilt: AbstractTilt, reference: float | None = None) -> "Proposal":
-        """Return the mixture of a tilt with its weaker versions and a share of the reference law, or the usual one."""
+        """Return the mixture of all versions of a tilt with a share of the reference law, or the usual one."""
         return cls((tilt,), tilt.reference if reference is None else reference, versions=True)
 
     @property
@@ -74,6 +74,11 @@ class Proposal(eqx.Module):
         plain = round(self.reference * paths)
         each, rest = divmod(paths - plain, laws)
         return [plain, *(each + (index < rest) for index in range(laws))]
+
+    def log_shares(self, paths: int) -> Float[Array, " law"]:
+        """Return the logarithms of the shares in which laws lead a path, as far as each takes part."""
+        taking = jnp.stack([jnp.ones(()), *(jnp.asarray(law.share) for law in self.laws)])
+        return jax.nn.log_softmax(jnp.log(jnp.asarray(self.counts(paths)) * taking))
 
     def origin(self, paths: int) -> Int[np.ndarray, " path"]:
         """Return which law draws each of the paths, 0 for the reference law; law comes after law."""
@@ -130,10 +135,7 @@ def weigh_plain_paths(
     """Return paths of the reference law alone, with the weights that they have under the proposal."""
     laws = proposal.laws
     sample, seen = laws[0].watch(model, grid, draw_noise(model, grid, paths, key=key))
-    shares = jnp.asarray(
-        [proposal.reference, *[(1.0 - proposal.reference) / len(laws)] * len(laws)]
-    )
-    log_weights = balance_log_weights(_all_ratios(laws, grid, seen), jnp.log(shares))
+    log_weights = balance_log_weights(_all_ratios(laws, grid, seen), proposal.log_shares(paths))
     return WeightedBatch(sample, log_weights, jnp.zeros(paths, int))
 
 
