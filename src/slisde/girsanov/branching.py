@@ -14,8 +14,8 @@ would draw from P times Σ_j β_j.
 The average of W G keeps its expectation E_P[G] whatever h is (Del Moral and Garnier, "Genealogical particle
 analysis of rare events", Ann. Appl. Probab. 2005; Whiteley and Lee, "Twisted particle filters", Ann. Statist.
 2014). The reference law's share is chosen by weights alone, and weaker versions of the tilt go for easier
-events, so that what the guide thinks little of is left some paths. Paths of a batch depend on each other:
-errors come from independent batches.
+events, so that what the guide thinks little of is left some paths. Initial states are spread evenly, see
+`slisde.girsanov.latin`. Paths of a batch depend on each other: errors come from independent batches.
 """
 
 from typing import NamedTuple
@@ -30,6 +30,7 @@ from slisde.flow.mixture import Sample
 from slisde.flow.scan import scan_chunks
 from slisde.girsanov.guided import GuidedTilt
 from slisde.girsanov.initial import PerPath
+from slisde.girsanov.latin import latin_normals
 from slisde.girsanov.noise import Noise, draw_noise
 from slisde.girsanov.proposal import Proposal, balance_log_weights
 from slisde.girsanov.walk import Walker
@@ -77,7 +78,8 @@ def sample_branching(
     origin = jnp.asarray(proposal.origin(paths))
     log_shares = proposal.log_shares(paths)
     noise = draw_noise(model, grid, paths, key=key)
-    initial = _of_law([noise.initial, *(law.initial.push(noise.initial) for law in laws)], origin)
+    normals = latin_normals(tilt.initial.shift, proposal.counts(paths), key=key)
+    initial = _of_law([normals, *(law.initial.push(normals) for law in laws)], origin)
     walker = Walker(model, grid, Noise(initial, noise.prefix, noise.own))
     choices = jax.random.split(jax.random.fold_in(key, CHOICE), pace.dt.shape[0])
 
