@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from slisde.girsanov.latin import latin_normals
+from slisde.errors import ArgumentError
+from slisde.girsanov.latin import MOST, latin_normals
 
 COUNTS = (5, 0, 11, 16)
 DIRECTION = np.array([1.0, -2.0, 0.5])
@@ -52,3 +53,14 @@ def test_what_depends_on_one_axis_has_hardly_any_error():
     plain = float(np.sqrt(norm.sf(1.0) * norm.cdf(1.0) / 1024))
     # Only the interval that the threshold divides is left to chance.
     assert spread <= 0.5 / 1024 < 0.05 * plain
+
+
+def test_the_outermost_states_are_finite():
+    keys = jax.random.split(jax.random.key(5), 512)
+    states = jax.lax.map(lambda key: latin_normals(jnp.ones(32), (1024,), key=key), keys)
+    assert bool(jnp.all(jnp.abs(states) < 10.0))
+
+
+def test_batches_that_are_too_large_are_refused():
+    with pytest.raises(ArgumentError, match="several batches"):
+        latin_normals(jnp.asarray(DIRECTION), (MOST, 1), key=jax.random.key(4))

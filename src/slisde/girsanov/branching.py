@@ -37,7 +37,7 @@ from slisde.girsanov.walk import Walker
 from slisde.girsanov.weights import effective_size
 from slisde.model.stack import SLiSDE
 
-DIVERSITY = 0.5
+DIVERSITY = 0.7
 """Share of effective paths below which paths are chosen anew."""
 CHOICE = 2**32 - 7
 """Folded into a batch's key for these choices."""

@@ -9,16 +9,19 @@ batches.
 """
 
 from collections.abc import Sequence
+from math import gcd
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from slisde.errors import ArgumentError
 from slisde.flow.brownian import Stream
 from slisde.shapes import LatentState
 
+MOST = 2**15
+"""Paths of a batch whose leaps are counted without overflow."""
 SMALLEST = 1e-12
 
 
@@ -33,16 +36,24 @@ def latin_normals(
         key: random key.
     """
     paths, latent = sum(counts), direction.shape[0]
-    along, across = jax.random.split(jax.random.fold_in(key, Stream.INITIAL))
-    along, order = jax.random.split(along)
+    along, across, order = jax.random.split(jax.random.fold_in(key, Stream.INITIAL), 3)
     first = [
         _in_intervals(jnp.arange(count)[None], key=jax.random.fold_in(along, group))
         for group, count in enumerate(counts)
     ]
-    ranks = jnp.broadcast_to(jnp.arange(paths), (latent - 1, paths))
-    ranks = jax.random.permutation(order, ranks, axis=1, independent=True)
-    rest = _in_intervals(ranks, key=across)
+    rest = _in_intervals(_orders(latent - 1, paths, key=order), key=across)
     return _turned(jnp.concatenate([jnp.concatenate(first, axis=1), rest]), direction)
+
+
+def _orders(axes: int, paths: int, *, key: PRNGKeyArray) -> Int[Array, "axis path"]:
+    """Return orders of the paths, random ones of those that count on in equal leaps: sorting would take longer."""
+    if paths > MOST:
+        raise ArgumentError("paths", paths, f"must be at most {MOST:,}", "draw several batches")
+    leaps = [leap for leap in range(1, paths + 1) if gcd(leap, paths) == 1]
+    how, where = jax.random.split(key)
+    leap = jax.random.choice(how, jnp.array(leaps, jnp.uint32), (axes, 1))
+    start = jax.random.randint(where, (axes, 1), 0, paths).astype(jnp.uint32)
+    return ((leap * jnp.arange(paths, dtype=jnp.uint32) + start) % paths).astype(int)
 
 
 def _in_intervals(
@@ -50,8 +61,11 @@ def _in_intervals(
 ) -> Float[Array, "axis path"]:
     """Return normals, each in the interval of its rank among as many of equal probability as there are paths."""
     count = ranks.shape[1]
-    ends = ndtri(jnp.asarray(np.arange(count + 1) / max(count, 1), float))
-    return jax.random.truncated_normal(key, ends[ranks], ends[ranks + 1])
+    # Distances from the nearer end: beside one, the normals of the last interval would be infinite at times.
+    below = ranks < count - ranks
+    inside = 1.0 - jax.random.uniform(key, ranks.shape)
+    normals = ndtri((jnp.where(below, ranks, count - 1 - ranks) + inside) / count)
+    return jnp.where(below, normals, -normals)
 
 
 def _turned(states: LatentState, direction: Float[Array, " latent"]) -> LatentState:
