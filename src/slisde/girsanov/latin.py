@@ -53,7 +53,8 @@ def _orders(axes: int, paths: int, *, key: PRNGKeyArray) -> Int[Array, "axis pat
     how, where = jax.random.split(key)
     leap = jax.random.choice(how, jnp.array(leaps, jnp.uint32), (axes, 1))
     start = jax.random.randint(where, (axes, 1), 0, paths).astype(jnp.uint32)
-    return ((leap * jnp.arange(paths, dtype=jnp.uint32) + start) % paths).astype(int)
+    steps = jnp.arange(paths, dtype=jnp.uint32)[None]
+    return ((leap * steps + start) % paths).astype(int)
 
 
 def _in_intervals(
