@@ -197,10 +197,33 @@ def plain(model, grid, key):
 
 
 @eqx.filter_jit
-def draw(proposal, model, grid, event, key, branching=False):
+def draw(proposal, model, grid, event, key, branching=False, paths=BATCH):
     sample = sample_branching if branching else sample_proposal
-    batch = sample(proposal, model, grid, BATCH, key=key)
+    batch = sample(proposal, model, grid, paths, key=key)
     return event.values(batch.sample, jnp.asarray(grid.times)), batch.log_weights
+
+
+def _pool(proposal, model, grid, event, branching, batches, paths):
+    """Return values and log-weights of many batches."""
+    key = jax.random.key(2**31)
+    parts = [
+        draw(proposal, model, grid, event, jax.random.fold_in(key, i), branching, paths)
+        for i in range(batches)
+    ]
+    values, log_weights = zip(*parts, strict=True)
+    return jnp.concatenate(values), jnp.concatenate(log_weights)
+
+
+def _scored(values, log_weights, take, probability: float) -> Record:
+    """Return relative errors of all estimators, with a row of paths for each replication."""
+    row: Record = {"replications": len(take)}
+    for name, estimator in ESTIMATORS.items():
+        found = np.array([float(estimator(values[i], log_weights[i])) for i in take])
+        row[name] = float(np.sqrt(np.mean((found / probability - 1.0) ** 2)))
+        row[f"{name}_mean"] = float(np.mean(found))
+        row[f"{name}_spread"] = float(np.std(found) / max(np.mean(found), 1e-300))
+    row["mean_weight"] = float(jnp.mean(jnp.exp(log_weights[take.reshape(-1)])))
+    return row
 
 
 def replicate(
@@ -213,31 +236,21 @@ def replicate(
     given: argparse.Namespace,
 ) -> Record:
     """Return relative errors of all estimators and budgets, and what the weights are worth."""
-    key = jax.random.key(2**31)
+    pool = partial(_pool, proposal, model, grid, event, branching)
     start = time.time()
     batches = -(-given.pool // BATCH)
-    parts = [
-        draw(proposal, model, grid, event, jax.random.fold_in(key, i), branching)
-        for i in range(batches)
-    ]
-    values, log_weights = (jnp.concatenate(part) for part in zip(*parts, strict=True))
+    values, log_weights = pool(batches, BATCH)
     seconds = (time.time() - start) / values.size
     errors: Record = {}
     for budget in BUDGETS:
-        if branching and budget < BATCH:
-            continue  # the paths of a batch depend on each other: a part of it is no batch
-        # A batch has its shares of laws in order: a smaller budget takes every fourth path of it.
-        size = max(BATCH, budget)
-        groups = min(given.replications, values.size // size)
+        # A batch has its shares of laws in order: a smaller budget takes every fourth path of it. Where paths of
+        # a batch depend on each other a part of it is no batch, and smaller ones are drawn.
+        own = branching and budget < BATCH
+        drawn = pool(given.replications, budget) if own else (values, log_weights)
+        size = budget if own else max(BATCH, budget)
+        groups = min(given.replications, drawn[0].size // size)
         take = np.arange(groups * size).reshape(groups, size)[:, :: size // budget]
-        row: Record = {"replications": groups}
-        for name, estimator in ESTIMATORS.items():
-            found = np.array([float(estimator(values[i], log_weights[i])) for i in take])
-            row[name] = float(np.sqrt(np.mean((found / probability - 1.0) ** 2)))
-            row[f"{name}_mean"] = float(np.mean(found))
-            row[f"{name}_spread"] = float(np.std(found) / max(np.mean(found), 1e-300))
-        row["mean_weight"] = float(jnp.mean(jnp.exp(log_weights[take.reshape(-1)])))
-        errors[str(budget)] = row
+        errors[str(budget)] = _scored(*drawn, take, probability)
     return {
         "errors": errors,
         "seconds_per_path": seconds,
