@@ -105,10 +105,11 @@ def test_all_budgets_and_estimators_are_shown():
     assert cells[3].startswith("0.20")
 
 
-def test_budgets_below_a_batch_that_branches_stay_empty():
-    branching = record("guided", 0, 0.1)
-    for event in branching["events"]:
+def test_a_budget_is_averaged_over_the_models_that_have_it():
+    whole, part = record("guided", 0, 0.1), record("guided", 1, 0.3)
+    for event in part["events"]:
         del event["errors"]["256"]
-    cells = row(full([branching]), "p ≈ 10⁻², weighted")
-    assert cells[3] == ""
-    assert cells[6].startswith("0.10")
+    cells = row(full([whole, part]), "p ≈ 10⁻², weighted")
+    assert cells[3] == "0.10 (1 seed)"
+    assert cells[6].startswith("0.20 ±")
+    assert row(full([part]), "p ≈ 10⁻², weighted")[3] == "not run yet"

@@ -221,10 +221,8 @@ def _by_model(
 def _errors(
     records: Sequence[Record], variant: str, estimator: str, probability: float, budget: int
 ) -> Cell:
-    events = _events(records, variant, probability)
-    if events and all(str(budget) not in event["errors"] for event in events):
-        return ""
-    return over_seeds([event["errors"][str(budget)][estimator] for event in events], ".2f")
+    budgets = [event["errors"].get(str(budget)) for event in _events(records, variant, probability)]
+    return over_seeds([errors[estimator] for errors in budgets if errors], ".2f")
 
 
 def _of_training(records: Sequence[Record], training: str) -> list[Record]:
@@ -252,7 +250,7 @@ def _notes(records: Sequence[Record]) -> list[str]:
         f"Probabilities are known from {first['reference_paths']:,} plain paths, "
         f"errors are over replications from a pool of {first['pool']:,} tilted ones. Plain Monte Carlo's error is "
         "that of its binomial law. Guided tilts have three tenths of plain paths or more. "
-        "Branching paths are drawn 1,024 at a time, which is their smallest budget. The spread is relative to "
+        "Branching paths are drawn 1,024 at a time, or 256 where that is the budget. The spread is relative to "
         "the mean of the estimates and so without the error of the known probability, "
         f"which at 10⁻⁴ is {1.0 / math.sqrt(1e-4 * first['reference_paths']):.0%}.",
         f"Tilts are trained by rounds of 1,024 paths at the event, {_rounds(studied)} of them (the paper's by 1,000); "
