@@ -64,6 +64,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
         time_dependent=False,
         time_features=False,
         norm="layer",
+        reversion=50,
         causal_conv=True,
         amplitude=0.2,
         offset_scale=0,
@@ -75,6 +76,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
     )
     layer, gate = model.layers[0], model.couplings[0]
     assert layer.coefficients.matrices.shape[0] == 1
+    assert (layer.coefficients.matrices[0].diagonal(axis1=1, axis2=2) < -45).all()
     assert layer.coefficients.diffusion_left is not None
     assert layer.coefficients.diffusion_left.shape == (16, 2)
     assert layer.coefficients.decoder is None

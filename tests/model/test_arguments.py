@@ -19,6 +19,8 @@ BAD = [
     ("block_size", 16, {}, "must divide `latent` = 8"),
     ("low_rank", -1, {}, "must be between 0 and `latent` = 8"),
     ("low_rank", 9, {}, "must be between 0 and `latent` = 8"),
+    ("reversion", -1.0, {}, "must not be negative"),
+    ("reversion", float("nan"), {}, "must not be negative"),
     ("amplitude", 0.0, {}, "must be in (0, 1)"),
     ("amplitude", 1.0, {}, "must be in (0, 1)"),
     ("amplitude", float("nan"), {}, "must be in (0, 1)"),

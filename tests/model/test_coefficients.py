@@ -73,6 +73,13 @@ def test_entries_start_with_the_scale_of_the_design(key):
     assert not np.any(np.asarray(layer.drift))
 
 
+def test_reversion_pulls_every_coordinate_to_zero_and_leaves_the_noise_alone(key):
+    usual, pulled = (Coefficients(6, 3, block_size=2, reversion=r, key=key) for r in (0.0, 1.5))
+    pull = np.asarray(pulled.matrices - usual.matrices)
+    assert np.allclose(pull[0], -1.5 * np.eye(2)[None], atol=1e-14)
+    assert not pull[1:].any()
+
+
 @pytest.mark.parametrize("low_rank", [-1, 7])
 def test_the_rank_lies_between_zero_and_the_width(low_rank, key):
     with pytest.raises(

@@ -57,6 +57,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         low_rank=config.low_rank,
         time_dependent=config.time_dependent,
         embedding=config.embedding,
+        reversion=config.reversion,
         time_features=config.time_features,
         norm=Norm(config.norm),
         causal_conv=config.causal_conv,

@@ -38,6 +38,7 @@ class ModelConfig(Section):
     low_rank: int = 0
     time_dependent: bool = True
     embedding: int = 8
+    reversion: float = 0.0
     time_features: bool = True
     norm: Literal["rms", "layer"] = "rms"
     causal_conv: bool = False

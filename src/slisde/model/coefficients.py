@@ -71,6 +71,7 @@ class Coefficients(eqx.Module):
         low_rank: rank of D = left · right; 0 keeps D dense.
         time_dependent: whether a decoder is added.
         embedding: width of the decoder's hidden layer.
+        reversion: rate κ at which the state is first pulled to zero: A begins at −κ I and noise.
     """
 
     matrices: Float[Array, "drift_and_noise block row col"]
@@ -90,10 +91,12 @@ class Coefficients(eqx.Module):
         low_rank: int = 0,
         time_dependent: bool = True,
         embedding: int = 8,
+        reversion: float = 0.0,
         key: PRNGKeyArray,
     ):
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
+        check_reversion(reversion)
         count = 1 + (noise if noise_type.has_matrices else 0)
         matrices, vectors, hidden = normals(
             key,
@@ -101,7 +104,8 @@ class Coefficients(eqx.Module):
             (latent, low_rank or noise),
             (embedding, DECODER_FEATURES),
         )
-        self.matrices = SCALE / block_size**0.5 * matrices
+        drawn = SCALE / block_size**0.5 * matrices
+        self.matrices = drawn.at[0].add(-reversion * jnp.eye(block_size)[None])
         self.drift = jnp.zeros(latent)
         self.diffusion = self.diffusion_left = self.diffusion_right = None
         if noise_type.has_vectors and low_rank:
@@ -162,4 +166,12 @@ def check_low_rank(latent: int, low_rank: int) -> None:
     if low_rank < 0 or low_rank > latent:
         raise ArgumentError(
             "low_rank", low_rank, f"must be between 0 and `latent` = {latent}", "0 keeps D dense"
+        )
+
+
+def check_reversion(reversion: float) -> None:
+    """Raise unless the state can be pulled back at this rate."""
+    if not 0.0 <= reversion < float("inf"):
+        raise ArgumentError(
+            "reversion", reversion, "must not be negative", "it is the rate of a pull towards zero"
         )

@@ -23,7 +23,7 @@ from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Mixture, Sample, drawn
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
-from slisde.model.coefficients import NoiseType, check_low_rank
+from slisde.model.coefficients import NoiseType, check_low_rank, check_reversion
 from slisde.model.gate import KERNEL_SCALE, Gate, check_amplitude, check_offset_scale
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
@@ -68,6 +68,7 @@ class SLiSDE(AbstractPathModel):
         low_rank: rank of the additive diffusion D, 0 for dense.
         time_dependent: whether coefficients vary with time.
         embedding: hidden width of the time decoder.
+        reversion: rate at which the states are first pulled to zero.
         time_features: whether gates see the time.
         norm: normalisation of the gate input.
         causal_conv: whether gates see a short past of the previous path.
@@ -105,6 +106,7 @@ class SLiSDE(AbstractPathModel):
         low_rank: int = 0,
         time_dependent: bool = True,
         embedding: int = 8,
+        reversion: float = 0.0,
         time_features: bool = True,
         norm: Norm = Norm.RMS,
         causal_conv: bool = False,
@@ -122,6 +124,7 @@ class SLiSDE(AbstractPathModel):
         _check_sizes(latent=latent, noise=noise, layers=layers, embedding=embedding)
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
+        check_reversion(reversion)
         check_amplitude(amplitude)
         check_offset_scale(offset_scale)
         check_output(out, initial_value)
@@ -137,6 +140,7 @@ class SLiSDE(AbstractPathModel):
             low_rank=low_rank,
             time_dependent=time_dependent,
             embedding=embedding,
+            reversion=reversion,
             transition=transition,
         )
         gate = partial(

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from slisde.errors import ConfigError
-from slisde.experiments.sweep.grid import read_sweep
+from slisde.experiments.config import Config, parse
+from slisde.experiments.record import read
+from slisde.experiments.sweep.grid import Cell, read_sweep
 from tests.experiments.sweep.grids import SMALL, write
+
+RESULTS = Path(__file__).parents[3] / "results"
 
 
 def test_a_grid_is_the_product_of_its_lists_with_every_row_and_seed(tmp_path):
@@ -50,6 +54,18 @@ def test_the_digest_of_a_built_in_problem_is_the_same_on_every_processor(tmp_pat
     rounded_otherwise = replace(cell, problem=cell.problem.replace("value = 0.1", "value = 0.2"))
     assert rounded_otherwise.problem != cell.problem
     assert rounded_otherwise.digest == cell.digest
+
+
+def test_records_of_older_programs_are_known_by_their_configuration():
+    for record in read(RESULTS / "families-toy.jsonl"):
+        cell = Cell(record["row"], record["varied"], parse(record["config"]), problem="")
+        assert cell.digest == record["cell"]
+
+
+def test_a_younger_key_counts_where_it_changes_something():
+    plain, pulled = (parse({"model": {"reversion": rate}}) for rate in (0.0, 1.0))
+    digests = {Cell("row", {}, config, problem="").digest for config in (plain, pulled, Config())}
+    assert len(digests) == 2
 
 
 def test_a_grid_extends_another_one(tmp_path):

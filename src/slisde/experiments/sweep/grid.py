@@ -36,6 +36,8 @@ SEEDS = 7
 """As in the paper."""
 LONGEST_CHAIN = 8
 """Grids that extend each other."""
+LATER_KEYS = {"model": {"reversion": 0.0}}
+"""Keys younger than the first records, and what they were before there was a choice."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,14 @@ class Cell:
     def digest(self) -> str:
         """What identifies its record: a hash of the configuration and of the targets of a file.
 
-        Built-in targets come from the program, and their last digits from the processor.
+        Built-in targets come from the program, and their last digits from the processor. Younger keys count
+        where they change something, so that a newer program knows the records of an older one.
         """
         tables = self.config.model_dump()
+        for table, keys in LATER_KEYS.items():
+            for key, before in keys.items():
+                if tables[table][key] == before:
+                    del tables[table][key]
         source = tables["problem"]["source"] = Path(tables["problem"]["source"]).name
         targets = None if source in BUILT_IN else self.problem
         text = json.dumps([tables, targets], sort_keys=True)
