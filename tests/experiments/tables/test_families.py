@@ -44,8 +44,9 @@ def test_the_order_of_the_families_is_said_beside_the_papers():
     notes = families.toy([*records, record("SLiCE, L = 3", 0, 1e-4)]).notes
     (order,) = [note for note in notes if "from best to worst" in note]
     assert order == (
-        "L = 2, from best to worst by population loss: SLiCE, SLiSDE, Neural SDE; by population barrier MAE: "
-        "Neural SDE, SLiSDE, SLiCE; the paper's by loss: SLiSDE, Neural SDE, SLiCE."
+        "L = 2, from best to worst by population loss: SLiCE, SLiSDE, Neural SDE (best SLiSDE behind SLiCE by 0.50); "
+        "by population barrier MAE: Neural SDE, SLiSDE, SLiCE (best SLiSDE behind Neural SDE by 0.01); the paper's by "
+        "loss: SLiSDE, Neural SDE, SLiCE."
     )
 
 
@@ -56,12 +57,28 @@ def test_a_row_that_the_paper_does_not_have_is_ordered_with_the_others():
     table = families.toy(records)
     (order,) = [note for note in table.notes if "from best to worst" in note]
     assert order.startswith(
-        "L = 2, from best to worst by population loss: SLiSDE with small offsets, SLiCE, Neural SDE, SLiSDE;"
+        "L = 2, from best to worst by population loss: SLiSDE with small offsets, SLiCE, Neural SDE, SLiSDE "
+        "(best SLiSDE ahead of SLiCE by 0.50);"
     )
     names = [row[0] for row in table.rows]
     assert names.index(added) == 3
     cells = table.rows[3]
     assert [str(cell) for cell in (cells[1], cells[3], cells[4])] == ["", "", "1.00 (1 seed)"]
+
+
+def test_a_lead_has_the_standard_error_of_a_difference():
+    losses = {
+        "Neural SDE, L = 2": (8e-4, 8e-4),
+        "SLiCE, L = 2": (4e-4, 8e-4),
+        "SLiSDE, L = 2": (1e-4, 3e-4),
+    }
+    records = [
+        record(row, seed, loss) for row, pair in losses.items() for seed, loss in enumerate(pair)
+    ]
+    (order,) = [note for note in families.toy(records).notes if "from best to worst" in note]
+    assert (
+        "(best SLiSDE ahead of SLiCE by 2.00 ± 1.12)" in order
+    )  # √(1² + 0.5²), half losses of 2 and 6
 
 
 def test_fits_that_failed_are_counted_and_shown():

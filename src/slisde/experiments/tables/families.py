@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, variance
 
 from slisde.experiments.record import Record
 from slisde.experiments.sweep.run import score
@@ -13,6 +13,7 @@ from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seed
 Value = tuple[float, float]
 
 WHOSE = ("paper", "ours")
+OURS = "SLiSDE"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ ON_TOY = Benchmark(
         SMALL_OFFSETS[0],
         "SLiSDE, small offsets, d = 64, L = 3",
         "SLiSDE, small offsets, d = 64, b = 16, L = 3",
+        "SLiSDE, reversion, d = 64, b = 16, L = 2",
+        "SLiSDE, reversion, d = 64, b = 16, L = 3",
     ),
 )
 ON_FINE_TOY = replace(ON_TOY, added=())
@@ -198,14 +201,27 @@ def _orders(benchmark: Benchmark, records: Sequence[Record]) -> list[str]:
             continue
         orders = []
         for metric in benchmark.population:
-            means = {name: fmean(map(metric.of, fitted[name])) for name in names}
-            orders.append(
-                f"by {metric.quantity}: {_families(sorted(names, key=means.__getitem__))}"
-            )
+            values = {
+                name: [metric.of(record) / metric.unit for record in fitted[name]] for name in names
+            }
+            order = sorted(names, key=lambda name: fmean(values[name]))
+            orders.append(f"by {metric.quantity}: {_families(order)} ({_lead(order, values)})")
         paper = sorted(known, key=lambda name: known[name].first[0])
         orders.append(f"the paper's by {benchmark.metrics[0].quantity}: {_families(paper)}")
         notes.append(f"{depth}, from best to worst {'; '.join(orders)}.")
     return notes
+
+
+def _lead(order: Sequence[str], values: dict[str, list[float]]) -> str:
+    """Return how far our best row is ahead of the best baseline, with the standard error of that."""
+    ours = next(name for name in order if name.startswith(OURS))
+    rival = next(name for name in order if not name.startswith(OURS))
+    lead = fmean(values[rival]) - fmean(values[ours])
+    place = "ahead of" if lead > 0.0 else "behind"
+    samples = (values[ours], values[rival])
+    error = sum(variance(sample) / len(sample) for sample in samples if len(sample) > 1) ** 0.5
+    margin = f" ± {error:.2f}" if all(len(sample) > 1 for sample in samples) else ""
+    return f"best {OURS} {place} {_families([rival])} by {abs(lead):.2f}{margin}"
 
 
 def _depth(name: str) -> str:
