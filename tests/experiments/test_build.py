@@ -5,7 +5,7 @@ from slisde import Exponential, NoiseType, Norm, SLiSDE, parameter_count
 from slisde.experiments.build import build_grid, build_model, build_settings
 from slisde.experiments.config import dump, load, parse
 from slisde.experiments.presets import PRESETS, preset
-from slisde.model.gate import Gate
+from slisde.model.gate import Gate, OffsetUnit
 from slisde.model.residual import ResidualDriver
 
 SMALL = {"latent": 16, "noise": 4, "block_size": 4, "layers": 2}
@@ -68,8 +68,10 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
         causal_conv=True,
         amplitude=0.2,
         offset_scale=0,
+        offset_unit="time",
         transition="exponential",
         prior=True,
+        initial_scale=0.1,
         out=3,
         initial_value=1,
         rho=0.5,
@@ -87,7 +89,9 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
     assert gate.convolution is not None
     assert gate.amplitude == 0.2
     assert not gate.kernel[3].any()
+    assert gate.offset_unit is OffsetUnit.TIME
     assert model.prior is not None
+    assert model.initial_scale == 0.1
     assert model.readout.kernel.shape == (3, 16)
     assert model.readout.initial_value == 1.0
     assert model.rho == 0.5

@@ -25,6 +25,8 @@ BAD = [
     ("amplitude", 1.0, {}, "must be in (0, 1)"),
     ("amplitude", float("nan"), {}, "must be in (0, 1)"),
     ("amplitude", 2.0, {"layers": 1}, "must be in (0, 1)"),
+    ("initial_scale", 0.0, {}, "must be positive"),
+    ("initial_scale", float("nan"), {"prior": True}, "must be positive"),
     ("offset_scale", -0.1, {}, "must not be negative"),
     ("offset_scale", float("nan"), {}, "must not be negative"),
     ("rho", 1.0, {}, "must be in [0, 1)"),

@@ -9,7 +9,7 @@ from slisde.errors import ArgumentError
 from slisde.flow.gating import GATE_CHUNK, Norm
 from slisde.flow.grid import TimeGrid
 from slisde.model.convolution import TAPS, CausalConvolution
-from slisde.model.gate import NORM_EPSILON, Gate
+from slisde.model.gate import NORM_EPSILON, Gate, OffsetUnit
 from slisde.model.residual import ResidualDriver
 from slisde.model.time_features import gate_features
 from tests.builders import perturbed, relative_error
@@ -98,6 +98,20 @@ def test_the_offset_alone_begins_as_large_as_it_is_told(key):
         ratios = np.asarray(small_kernel) / np.asarray(usual_kernel)
         assert np.array_equal(ratios[:3], np.ones_like(ratios[:3]))
         assert np.allclose(ratios[3], 0.1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_offsets_in_units_of_time_are_those_of_a_step_times_the_step(norm, key):
+    per_step, per_time = (Gate(LATENT, norm=norm, offset_unit=unit, key=key) for unit in OffsetUnit)
+    per_step, per_time = (
+        perturbed(np.random.default_rng(94), gate) for gate in (per_step, per_time)
+    )
+    path = jnp.asarray(random_path(5))
+    for horizon in (1.0, 2.5):
+        grid = TimeGrid.uniform(horizon, 5)
+        usual, scaled = (gates_of(gate, grid, path) for gate in (per_step, per_time))
+        assert np.array_equal(scaled.scale, usual.scale)
+        assert relative_error(scaled.offset, usual.offset * horizon / 5) <= 1e-13
 
 
 def test_an_offset_that_begins_at_zero_is_zero_but_can_be_learned(key):

@@ -49,3 +49,4 @@ def test_the_prior_starts_standard_normal_and_then_moves_and_scales():
     moved = perturbed(np.random.default_rng(102), prior)
     expected = np.asarray(moved.mean)[:, None] + np.exp(moved.log_scale)[:, None] * PATH[0]
     assert relative_error(moved(draws), expected) <= 1e-14
+    assert relative_error(GaussianPrior(4, 0.1)(draws), 0.1 * PATH[0]) <= 1e-14

@@ -18,6 +18,7 @@ from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid, expiry_grid
 from slisde.flow.transition import Euler, Exponential
 from slisde.model.coefficients import NoiseType
+from slisde.model.gate import OffsetUnit
 from slisde.model.interface import AbstractPathModel
 from slisde.model.readouts import Readout
 from slisde.model.stack import SLiSDE, Stacking
@@ -63,9 +64,11 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         causal_conv=config.causal_conv,
         amplitude=config.amplitude,
         offset_scale=config.offset_scale,
+        offset_unit=OffsetUnit(config.offset_unit),
         stacking=Stacking(config.stacking),
         transition=_TRANSITIONS[config.transition](),
         prior=config.prior,
+        initial_scale=config.initial_scale,
         readout=Readout(config.readout),
         growth=config.growth,
         initial_value=initial_value,

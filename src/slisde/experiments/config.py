@@ -44,9 +44,11 @@ class ModelConfig(Section):
     causal_conv: bool = False
     amplitude: float = 0.1
     offset_scale: float = 0.01
+    offset_unit: Literal["step", "time"] = "step"
     stacking: Literal["gated", "residual"] = "gated"
     transition: Literal["euler", "exponential"] = "euler"
     prior: bool = False
+    initial_scale: float = 1.0
     readout: Literal["linear", "normalised", "martingale", "mixing"] = "linear"
     growth: bool = False
     out: int = 1

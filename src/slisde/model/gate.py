@@ -1,5 +1,6 @@
 """The gate between two layers (paper: eq:full-gate-input-appendix, eq:alpha-gate, eq:offset-gate)."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,8 +17,21 @@ from slisde.shapes import LatentPaths
 
 KERNEL_SCALE = 0.01
 """Standard deviation of the kernels' entries at initialisation."""
+OFFSET = 3
+"""The row of W_io, c_io among the four of a gate."""
 NORM_EPSILON = 1e-6
 """The regulariser ς > 0 of eq:app-gate-input."""
+
+
+class OffsetUnit(StrEnum):
+    """Whether an offset is added as it is at every step, as published, or times the step (eq:app-dictionary).
+
+    On one grid both are the same family. In units of time a model hardly changes when the grid gets finer,
+    and a step of training moves the N offsets of a path together by as much on every grid.
+    """
+
+    STEP = "step"
+    TIME = "time"
 
 
 class GateNorm(eqx.Module):
@@ -51,6 +65,7 @@ class Gate(eqx.Module):
         causal_conv: whether a short causal convolution precedes the norm.
         offset_scale: standard deviation of W_io's entries at initialisation. Offsets are added at every
             step, without a step size: over N steps they come to about N √d offset_scale / 2.
+        offset_unit: whether that is so, or they are multiplied by the grid's mean step T/N first.
     """
 
     kernel: Float[Array, "4 latent latent"]
@@ -59,6 +74,7 @@ class Gate(eqx.Module):
     norm: GateNorm
     convolution: CausalConvolution | None
     amplitude: float = eqx.field(static=True)
+    offset_unit: OffsetUnit = eqx.field(static=True)
 
     def __init__(
         self,
@@ -69,6 +85,7 @@ class Gate(eqx.Module):
         time_features: bool = True,
         causal_conv: bool = False,
         offset_scale: float = KERNEL_SCALE,
+        offset_unit: OffsetUnit = OffsetUnit.STEP,
         key: PRNGKeyArray,
     ):
         check_amplitude(amplitude)
@@ -83,6 +100,7 @@ class Gate(eqx.Module):
         self.norm = GateNorm(latent, norm)
         self.convolution = CausalConvolution(taps) if causal_conv else None
         self.amplitude = amplitude
+        self.offset_unit = offset_unit
 
     def on_grid(self, grid: TimeGrid) -> GateOnGrid:
         """Return kernel and bias with the norm's gain and the time features folded in."""
@@ -91,7 +109,11 @@ class Gate(eqx.Module):
             bias = bias + (self.kernel @ self.norm.shift)[None]
         if self.time_kernel is not None:
             bias = bias + jnp.einsum("gdf,kf->kgd", self.time_kernel, gate_features(grid))
-        return GateOnGrid(self.kernel * self.norm.gain[None, None], bias)
+        kernel = self.kernel * self.norm.gain[None, None]
+        if self.offset_unit is OffsetUnit.TIME:
+            step = grid.horizon / grid.steps
+            kernel, bias = kernel.at[OFFSET].multiply(step), bias.at[:, OFFSET].multiply(step)
+        return GateOnGrid(kernel, bias)
 
     def on_path(self, weights: GateOnGrid, previous: LatentPaths) -> InFlowGate:
         """Return the gate that modulates a layer by the path before it."""

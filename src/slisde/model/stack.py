@@ -24,12 +24,12 @@ from slisde.flow.mixture import Mixture, Sample, drawn
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
 from slisde.model.coefficients import NoiseType, check_low_rank, check_reversion
-from slisde.model.gate import KERNEL_SCALE, Gate, check_amplitude, check_offset_scale
+from slisde.model.gate import KERNEL_SCALE, Gate, OffsetUnit, check_amplitude, check_offset_scale
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
 from slisde.model.martingale import MartingaleReadout
-from slisde.model.prior import GaussianPrior
+from slisde.model.prior import GaussianPrior, check_initial_scale
 from slisde.model.readout import LinearReadout, check_output
 from slisde.model.readouts import Readout, make_readout
 from slisde.model.residual import ResidualDriver
@@ -74,9 +74,11 @@ class SLiSDE(AbstractPathModel):
         causal_conv: whether gates see a short past of the previous path.
         amplitude: ε of the scale gate.
         offset_scale: how large the weights of the offset gate begin.
+        offset_unit: whether offsets are per step, as published, or per time.
         stacking: gated in flow, or residual as the paper compares with.
         transition: `Euler()` (default) or `Exponential()`.
         prior: whether the law of the initial state is learned.
+        initial_scale: standard deviation of the initial state, at first if it is learned.
         readout: linear as in the paper; linear with the batch mean moved to Y_0; or a positive
             martingale, with a Brownian motion of its own when mixing.
         growth: whether a martingale is multiplied by a learned curve in time, which is then its mean.
@@ -93,6 +95,7 @@ class SLiSDE(AbstractPathModel):
     latent: int = eqx.field(static=True)
     noise: int = eqx.field(static=True)
     rho: float | None = eqx.field(static=True)
+    initial_scale: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -112,9 +115,11 @@ class SLiSDE(AbstractPathModel):
         causal_conv: bool = False,
         amplitude: float = 0.1,
         offset_scale: float = KERNEL_SCALE,
+        offset_unit: OffsetUnit = OffsetUnit.STEP,
         stacking: Stacking = Stacking.GATED,
         transition: AbstractTransition | None = None,
         prior: bool = False,
+        initial_scale: float = 1.0,
         readout: Readout = Readout.LINEAR,
         growth: bool = False,
         initial_value: float | tuple[float, ...] | None = None,
@@ -127,6 +132,7 @@ class SLiSDE(AbstractPathModel):
         check_reversion(reversion)
         check_amplitude(amplitude)
         check_offset_scale(offset_scale)
+        check_initial_scale(initial_scale)
         check_output(out, initial_value)
         _check_driver(rho, stacking, layers)
         readout_key, *keys = jax.random.split(key, 2 * layers)
@@ -151,13 +157,15 @@ class SLiSDE(AbstractPathModel):
             time_features=time_features,
             causal_conv=causal_conv,
             offset_scale=offset_scale,
+            offset_unit=offset_unit,
         )
         residual = partial(ResidualDriver, latent, noise, norm)
         coupling = gate if stacking is Stacking.GATED else residual
         self.layers = tuple(layer(key=each) for each in keys[:layers])
         self.couplings = tuple(coupling(key=each) for each in keys[layers:])
-        self.prior = GaussianPrior(latent) if prior else None
+        self.prior = GaussianPrior(latent, initial_scale) if prior else None
         self.latent, self.noise, self.rho = latent, noise, rho
+        self.initial_scale = initial_scale
 
     def __call__(
         self,
@@ -274,7 +282,7 @@ class SLiSDE(AbstractPathModel):
 
     def started(self, normals: LatentState) -> LatentState:
         """Return the initial state of every layer."""
-        return normals if self.prior is None else self.prior(normals)
+        return self.initial_scale * normals if self.prior is None else self.prior(normals)
 
     def read(
         self, grid: TimeGrid, drivers: Drivers, values: Float[Array, "node out path"]
