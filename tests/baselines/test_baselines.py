@@ -25,6 +25,15 @@ def test_parameter_counts_are_the_published_ones(model, count):
     assert parameter_count(model) == count
 
 
+def test_a_narrow_neural_sde_is_the_usual_one_from_initial_states_nearer_to_zero():
+    usual, narrow = (NeuralSDE(6, 2, 5, initial_scale=scale, key=KEY) for scale in (1.0, 0.25))
+    grid = TimeGrid.uniform(1.0, 7)
+    drivers = usual.drivers(grid, 4, key=KEY)
+    nearer = eqx.tree_at(lambda d: d.initial, drivers, 0.25 * drivers.initial)
+    np.testing.assert_array_equal(narrow.observe(grid, drivers), usual.observe(grid, nearer))
+    assert not np.array_equal(narrow.observe(grid, drivers), usual.observe(grid, drivers))
+
+
 @pytest.mark.parametrize(
     "model",
     [

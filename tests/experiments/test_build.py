@@ -2,6 +2,8 @@ import jax
 import pytest
 
 from slisde import Exponential, NoiseType, Norm, SLiSDE, parameter_count
+from slisde.baselines.neural_sde import NeuralSDE
+from slisde.errors import ConfigError
 from slisde.experiments.build import build_grid, build_model, build_settings
 from slisde.experiments.config import dump, load, parse
 from slisde.experiments.presets import PRESETS, preset
@@ -117,3 +119,12 @@ def test_days_may_be_given_without_quotes(tmp_path):
     problem = load(file, ["problem.quote_date=2026-01-30"]).problem
     assert problem.quote_date == "2026-01-30"
     assert problem.expiries == ["2026-03-20", "2026-06-19"]
+
+
+def test_a_neural_sde_may_begin_narrow_and_slice_begins_at_a_point():
+    config = parse({"model": {"family": "neural-sde", "initial_scale": 0.1}}).model
+    model = build_model(config, key=jax.random.key(0))
+    assert isinstance(model, NeuralSDE)
+    assert model.initial_scale == 0.1
+    with pytest.raises(ConfigError, match=r"\[model\] `initial_scale` must be 1 for slice"):
+        build(family="slice", initial_scale=0.1)

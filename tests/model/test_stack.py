@@ -96,10 +96,8 @@ def test_the_same_key_gives_the_same_paths_and_another_key_others(key):
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("prior", [False, True])
 def test_the_initial_state_is_as_wide_as_it_is_told(prior, key):
-    usual, narrow = (
-        SLiSDE(4, 2, 1, block_size=2, prior=prior, **scale, key=key)
-        for scale in ({}, {"initial_scale": 0.1})
-    )
+    usual = SLiSDE(4, 2, 1, block_size=2, prior=prior, key=key)
+    narrow = SLiSDE(4, 2, 1, block_size=2, prior=prior, initial_scale=0.1, key=key)
     normals = jax.random.normal(key, (4, 5))
     assert np.array_equal(usual.started(normals), normals)
     assert relative_error(narrow.started(normals), 0.1 * normals) <= 1e-14

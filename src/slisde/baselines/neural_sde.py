@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from slisde.flow.brownian import check_paths, increments, initial_normals
 from slisde.flow.grid import TimeGrid
 from slisde.model.interface import AbstractPathModel
+from slisde.model.prior import check_initial_scale
 from slisde.model.readout import started_at
 from slisde.shapes import Increments, LatentState, ObservedPaths
 
@@ -70,6 +71,7 @@ class NeuralSDE(AbstractPathModel):
         diffusion: full or diagonal.
         activation: `jnp.tanh` or `jax.nn.gelu`.
         initial_value: the prescribed Y_0, or None.
+        initial_scale: standard deviation of the initial state.
         key: random key of the initial weights.
     """
 
@@ -81,6 +83,7 @@ class NeuralSDE(AbstractPathModel):
     noise: int = eqx.field(static=True)
     kind: Diffusion = eqx.field(static=True)
     initial_value: float | None = eqx.field(static=True)
+    initial_scale: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -92,8 +95,10 @@ class NeuralSDE(AbstractPathModel):
         diffusion: Diffusion = Diffusion.FULL,
         activation: Activation = jnp.tanh,
         initial_value: float | None = None,
+        initial_scale: float = 1.0,
         key: PRNGKeyArray,
     ):
+        check_initial_scale(initial_scale)
         drift_key, diffusion_key, readout_key = jax.random.split(key, 3)
         inner = [latent + 1] + [hidden] * depth
         entries = latent * noise if diffusion is Diffusion.FULL else latent
@@ -103,6 +108,7 @@ class NeuralSDE(AbstractPathModel):
         self.bias = jnp.zeros(())
         self.latent, self.kind, self.initial_value = latent, diffusion, initial_value
         self.noise = noise if diffusion is Diffusion.FULL else latent
+        self.initial_scale = initial_scale
 
     def drivers(
         self, grid: TimeGrid, paths: int, *, antithetic: bool = False, key: PRNGKeyArray
@@ -114,7 +120,8 @@ class NeuralSDE(AbstractPathModel):
 
     def observe(self, grid: TimeGrid, drivers: Drivers) -> ObservedPaths:
         # The perceptrons take `[path, feature]`.
-        initial, noise = drivers.initial.T, drivers.noise.transpose(0, 2, 1)
+        initial = self.initial_scale * drivers.initial.T
+        noise = drivers.noise.transpose(0, 2, 1)
 
         # Recomputing a step in the backward pass costs a third more arithmetic and saves the
         # activations, four times the size of everything else.

@@ -43,6 +43,10 @@ def build_model(
         raise ConfigError(f"[model] `readout` must be linear for {config.family}.")
     if config.family != "slisde" and config.growth:
         raise ConfigError(f"[model] `growth` must be false for {config.family}.")
+    if config.family == "slice" and config.initial_scale != 1.0:
+        raise ConfigError(
+            "[model] `initial_scale` must be 1 for slice, whose state begins at a point."
+        )
     with _table("model"):
         return _FAMILIES[config.family](config, initial_value, key)
 
@@ -86,6 +90,7 @@ def _neural_sde(config: ModelConfig, initial_value: float | None, key: PRNGKeyAr
         diffusion=Diffusion(config.diffusion),
         activation=_ACTIVATIONS[config.activation],
         initial_value=initial_value,
+        initial_scale=config.initial_scale,
         key=key,
     )
 

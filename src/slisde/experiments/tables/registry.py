@@ -24,7 +24,14 @@ from slisde.experiments.tables.table import Table
 
 Part = tuple[str, Callable[[Sequence[Record]], Table]]
 """The file of records, without its suffix, and the table that is made of them."""
-SWEEPS = ("families-toy", "families-toy-fine", "families-dax", "families-spx", "ablation")
+SWEEPS = (
+    "families-toy",
+    "families-toy-memory",
+    "families-toy-fine",
+    "families-dax",
+    "families-spx",
+    "ablation",
+)
 """Records that `slisde sweep` makes from a grid of that name; `benchmarks/` has a program for others."""
 
 
@@ -47,6 +54,7 @@ ENTRIES = {
         [
             ("toy", toy.fits),
             ("families-toy", families.toy),
+            ("families-toy-memory", families.toy_memory),
             ("families-toy-fine", families.toy_fine),
         ],
     ),
