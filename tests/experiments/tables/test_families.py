@@ -1,9 +1,14 @@
 """Tables that are made from sweeps: means, ratios, and what failed or was not run."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from slisde.experiments.tables import families, structure
 from slisde.experiments.tables.table import NOT_RUN, Number
+
+CONFIGS = Path(__file__).parents[3] / "configs"
 
 
 def record(row: str, seed: int, loss: float, seconds: float = 0.5, parameters: int = 1000):
@@ -106,3 +111,17 @@ def test_ablations_are_ratios_to_the_reference(make, row):
     assert isinstance(cells[-1], Number)
     assert cells[-1].value == pytest.approx(2.0)
     assert sum(cell == NOT_RUN for cells in table.rows for cell in cells) > 0
+
+
+@pytest.mark.parametrize(
+    ("grid", "benchmark"),
+    [
+        ("families-toy", families.ON_TOY),
+        ("families-toy-memory", families.ON_TOY_WITH_MEMORY),
+        ("families-dax", families.ON_DAX),
+        ("families-spx", families.ON_SPX),
+    ],
+)
+def test_every_row_of_a_table_is_one_of_its_grid(grid, benchmark):
+    rows = tomllib.loads((CONFIGS / f"{grid}.toml").read_text(encoding="utf-8"))["rows"]
+    assert sorted(row["name"] for row in rows) == sorted(benchmark.rows)
