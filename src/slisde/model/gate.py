@@ -26,8 +26,8 @@ NORM_EPSILON = 1e-6
 class OffsetUnit(StrEnum):
     """Whether an offset is added as it is at every step, as published, or times the step (eq:app-dictionary).
 
-    On one grid both are the same family. In units of time a model hardly changes when the grid gets finer,
-    and a step of training moves the N offsets of a path together by as much on every grid.
+    On one grid both are the same family. Per time, the offsets of a path come to the same on every grid, and
+    so does what a step of training changes in them. The scale gate stays per step.
     """
 
     STEP = "step"
