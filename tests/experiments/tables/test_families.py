@@ -113,6 +113,14 @@ def test_ablations_are_ratios_to_the_reference(make, row):
     assert sum(cell == NOT_RUN for cells in table.rows for cell in cells) > 0
 
 
+def test_a_table_says_where_its_training_is_not_the_papers():
+    plain, ours = record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 0, 1e-4)
+    ours["config"]["train"] |= {"memory": 0.9, "straight_through": True}
+    assert "otherwise the paper's training;" in families.toy([plain]).notes[0]
+    note = families.toy_memory([ours]).notes[0]
+    assert "training but for errors averaged over steps (memory 0.9) and straight-through" in note
+
+
 @pytest.mark.parametrize(
     ("grid", "benchmark"),
     [

@@ -101,9 +101,8 @@ FINE_STEPS = (
     "`slisde table toy-grid`, so a smaller loss than its own is a sign of paths rougher than a diffusion's."
 )
 AVERAGED_ERRORS = (
-    "Errors averaged over steps instead of those of a step's own paths (memory), and straight-through indicators. The "
-    "squared error of 256 paths holds the variance of their means; the paper's training lowers that too, the more the "
-    "fewer paths there are."
+    "The squared error of 256 paths holds the variance of their means, and the paper's training lowers that, too, the "
+    "more the fewer paths there are; errors averaged over steps do not hold it."
 )
 TUNED = "The cells of Neural SDE and SLiCE are the paper's; what SLiSDE begins with was chosen by fits of other seeds (docs/toy.md)."
 QUOTED_ONLY = (
