@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slisde.functionals.problem_file import read_problem, write_problem
     from slisde.functionals.text import read_functional
     from slisde.model.coefficients import NoiseType
+    from slisde.model.gate import OffsetUnit
     from slisde.model.interface import AbstractPathModel, parameter_count
     from slisde.model.stack import SLiSDE, Stacking
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Exponential": "slisde.flow.transition",
     "NoiseType": "slisde.model.coefficients",
     "Norm": "slisde.flow.gating",
+    "OffsetUnit": "slisde.model.gate",
     "Problem": "slisde.functionals.problem",
     "SLiSDE": "slisde.model.stack",
     "Stacking": "slisde.model.stack",
@@ -50,6 +52,7 @@ __all__ = [
     "Exponential",
     "NoiseType",
     "Norm",
+    "OffsetUnit",
     "Problem",
     "SLiSDE",
     "Stacking",

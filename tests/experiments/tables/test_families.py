@@ -115,10 +115,10 @@ def test_ablations_are_ratios_to_the_reference(make, row):
 
 def test_a_table_says_where_its_training_is_not_the_papers():
     plain, ours = record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 0, 1e-4)
-    ours["config"]["train"] |= {"memory": 0.9, "straight_through": True}
+    ours["config"]["train"] |= {"memory": 0.9, "straight_through": True, "ema": None, "seed": 3}
     assert "otherwise the paper's training;" in families.toy([plain]).notes[0]
     note = families.toy_memory([ours]).notes[0]
-    assert "training but for errors averaged over steps (memory 0.9) and straight-through" in note
+    assert "the paper's training but for memory = 0.9, straight_through = true;" in note
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """What a table says of how its fits were made."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slisde.experiments.config import TrainConfig
 from slisde.experiments.record import Record
+
+SIZES = ("steps", "paths", "seed", "validate_every", "validation_paths")
+"""Keys of a training that are said otherwise, or change nothing in the fit."""
 
 
 def sweep_protocol(records: Sequence[Record]) -> str:
@@ -12,24 +17,21 @@ def sweep_protocol(records: Sequence[Record]) -> str:
         return "No cell has been run yet."
     config = records[0]["config"]
     train, steps = config["train"], config["grid"]["steps"]
-    ours = _departures(train)
-    training = (
-        f"the paper's training but for {' and '.join(ours)}" if ours else "the paper's training"
-    )
     failed = sum("metrics" not in record for record in records)
     lost = f" {failed} fits failed to train." if failed else ""
     return (
         f"Ours: {train['steps']:,} steps of {train['paths']:,} paths on {steps} time steps for every row "
-        f"(the paper: 1,000 of 1,024 on 512), otherwise {training}; scored by 2,048 paths as "
-        f"in the paper, the population loss by 65,536.{lost}"
+        f"(the paper: 1,000 of 1,024 on 512), otherwise the paper's training{_departures(train)}; scored by "
+        f"2,048 paths as in the paper, the population loss by 65,536.{lost}"
     )
 
 
-def _departures(train: Mapping[str, Any]) -> list[str]:
-    """Return what the training has that the paper's has not."""
-    found = []
-    if train.get("memory"):
-        found.append(f"errors averaged over steps (memory {train['memory']:g})")
-    if train.get("straight_through"):
-        found.append("straight-through indicators")
-    return found
+def _departures(train: Mapping[str, Any]) -> str:
+    """Return the keys by which a training is not the paper's, apart from its sizes."""
+    published = TrainConfig().model_dump()
+    ours = [
+        f"{key} = {json.dumps(value)}"
+        for key, value in train.items()
+        if key not in SIZES and value != published[key]
+    ]
+    return f" but for {', '.join(ours)}" if ours else ""
