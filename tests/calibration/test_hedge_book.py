@@ -90,7 +90,9 @@ def test_slopes_do_not_see_the_hedges(problem, grid):
 
         def total(weights):
             batch = objective._draw(weights, 64, jax.random.key(2))
-            samples, _ = objective._samples(batch, weights, None, jax.random.key(2))
+            samples, _ = objective._samples(
+                objective.evaluator, batch, weights, None, jax.random.key(2)
+            )
             return jnp.sum(samples)
 
         return jax.value_and_grad(total)(weights)

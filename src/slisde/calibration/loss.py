@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from slisde.errors import ArgumentError
 
@@ -38,9 +38,19 @@ def remembered_loss(samples: Samples, errors: PerTarget, weights: PerTarget) -> 
     the noise that is left falls with the errors themselves. The average follows the weights: to the
     error of a step's paths it adds what the average knew better than the same paths with the weights
     before (stochastically corrected compositional gradients: Chen, Sun and Yin, 2021, IEEE
-    Transactions on Signal Processing 69).
+    Transactions on Signal Processing 69). Indicators are followed by their sigmoids: a hard one that
+    flips moves a mean by 1/n at once, and such noise of every step would stay in the average.
     """
     return 2.0 * jnp.sum(weights * errors * jnp.mean(samples, axis=0))
+
+
+def remembered_share(forgetting: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
+    """Return the weight of the steps before in the averaged errors of a step, counted from 0.
+
+    At first all steps count alike, so that the noise of the first one does not linger; later the share
+    `forgetting` of what was known makes room for what the step's own paths say.
+    """
+    return jnp.clip(1.0 - forgetting, 0.0, step / (step + 1.0))
 
 
 def with_slope_of(value: Float[Array, ""], other: Float[Array, ""]) -> Float[Array, ""]:

@@ -10,7 +10,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from slisde.calibration.answers import Answers
 from slisde.calibration.hedge_book import hedge_book
-from slisde.calibration.loss import plain_loss, remembered_loss, unbiased_loss, with_slope_of
+from slisde.calibration.loss import (
+    plain_loss,
+    remembered_loss,
+    remembered_share,
+    unbiased_loss,
+    with_slope_of,
+)
+from slisde.calibration.optimiser import rate_left
 from slisde.calibration.penalty import Penalty
 from slisde.calibration.settings import TrainSettings
 from slisde.calibration.simulate import simulate
@@ -19,7 +26,7 @@ from slisde.errors import ProblemError
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Sample, drawn
 from slisde.functionals.base import Smoothing
-from slisde.functionals.problem import Problem
+from slisde.functionals.problem import Evaluator, Problem
 from slisde.functionals.terminal import Forward
 from slisde.girsanov.tilt import Tilt
 from slisde.model.interface import AbstractPathModel
@@ -76,7 +83,11 @@ class Objective:
         self.static = eqx.filter(model, eqx.is_inexact_array, inverse=True)
         self.grid, self.settings, self.penalties = grid, settings, penalties
         self.times = jnp.asarray(grid.times)
-        self.evaluator = problem.evaluator(smoothing, fitted.tolist())
+        self.evaluator = self.follower = problem.evaluator(smoothing, fitted.tolist())
+        if settings.straight_through:
+            # A hard indicator that flips moves a mean by 1/paths at once: following it would add more
+            # noise to averaged errors than the average takes from them.
+            self.follower = problem.evaluator(Smoothing(settings.temperature), fitted.tolist())
         self.values = jnp.asarray(problem.values[fitted], self.times.dtype)
         self.target_weights = jnp.asarray(every[fitted], self.times.dtype)
         self.book = None
@@ -114,21 +125,31 @@ class Objective:
             key: random key of the step.
         """
         batch = self._draw(weights, paths, key)
-        samples, seen = self._samples(batch, weights, tilts, key)
+        samples, seen = self._samples(self.evaluator, batch, weights, tilts, key)
         loss = unbiased_loss if self.settings.unbiased else plain_loss
         data, errors = loss(samples, self.values, self.target_weights), None
         if memory is not None and self.settings.memory is not None:
             # What the same paths say about the weights before tells how the errors have moved.
             earlier = self._draw(memory.weights, paths, key)
-            before, _ = self._samples(earlier, memory.weights, tilts, key)
-            share = jnp.where(step > 0, self.settings.memory, 0.0)
-            kept = share * (memory.errors - (jnp.mean(before, axis=0) - self.values))
-            errors = jax.lax.stop_gradient(jnp.mean(samples, axis=0) - self.values + kept)
+            before, _ = self._samples(self.follower, earlier, memory.weights, tilts, key)
+            now = samples
+            if self.follower is not self.evaluator:
+                now, _ = self._samples(self.follower, batch, weights, tilts, key)
+            kept = memory.errors + jnp.mean(now, axis=0) - jnp.mean(before, axis=0)
+            own = jnp.mean(samples, axis=0) - self.values
+            forgetting = (1.0 - self.settings.memory) * self._pace(step, paths)
+            share = remembered_share(forgetting, step)
+            errors = jax.lax.stop_gradient((1.0 - share) * own + share * kept)
             pull = self._pull(errors, memory.answers)
             data = with_slope_of(data, remembered_loss(samples, pull, self.target_weights))
         model = eqx.combine(weights, self.static)
         extra = sum(penalty(model, drawn(batch)) for penalty in self.penalties)
         return data + extra, Aside(errors, seen)
+
+    def _pace(self, step: Int[Array, ""], paths: int) -> Float[Array, ""]:
+        """Return how fast averaged errors forget: as fast as the weights move, more paths counting for more."""
+        settings = self.settings
+        return rate_left(settings.steps, settings.warmup, step) * (paths / settings.paths)
 
     def answers(self, weights: PyTree, key: PRNGKeyArray) -> Answers:
         """Return how the targets, each in units of its weight, answer to the model's weights."""
@@ -151,10 +172,15 @@ class Objective:
         return answers.whiten(unit * errors, self.settings.whitening) / unit
 
     def _samples(
-        self, batch: Sample, weights: PyTree, tilts: tuple[Tilt, ...] | None, key: PRNGKeyArray
+        self,
+        evaluator: Evaluator,
+        batch: Sample,
+        weights: PyTree,
+        tilts: tuple[Tilt, ...] | None,
+        key: PRNGKeyArray,
     ) -> tuple[Float[Array, "row target"], list[Seen]]:
         """Return the functionals of a batch; with tilts, one row of estimates instead."""
-        samples = self.evaluator(batch, self.times)
+        samples = evaluator(batch, self.times)
         if self.book is not None:
             samples = samples - jax.lax.stop_gradient(self.book(batch))
         if tilts is None or self.tilted is None:

@@ -1,6 +1,8 @@
 """The paper's optimiser: clipped AdamW with warm-up and cosine decay (paper: app:expset)."""
 
+import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Float, Int
 
 BETAS = (0.9, 0.999)
 FLOOR = 1e-5
@@ -17,8 +19,20 @@ def paper_optimiser(
 ) -> optax.GradientTransformation:
     """Return AdamW that warms up to `learning_rate`, decays to `FLOOR` and clips the global norm."""
     schedule = optax.warmup_cosine_decay_schedule(
-        FLOOR, learning_rate, min(warmup, max(steps - 1, 0)), max(steps, 1), FLOOR
+        FLOOR, learning_rate, _warmup(steps, warmup), max(steps, 1), FLOOR
     )
     adamw = optax.adamw(schedule, *BETAS, weight_decay=weight_decay)
     # One vector of all weights instead of dozens of arrays is traced in a fraction of the time.
     return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), adamw))
+
+
+def rate_left(steps: int, warmup: int, step: Int[Array, ""]) -> Float[Array, ""]:
+    """Return the share of its highest value that the learning rate has come down to, one before that."""
+    peak = _warmup(steps, warmup)
+    decay = optax.cosine_decay_schedule(1.0, max(steps - peak, 1))
+    return jnp.asarray(decay(jnp.maximum(step - peak, 0)))
+
+
+def _warmup(steps: int, warmup: int) -> int:
+    """Return the step of the highest learning rate, in short runs the last one."""
+    return min(warmup, max(steps - 1, 0))

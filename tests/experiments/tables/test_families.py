@@ -117,7 +117,7 @@ def test_a_table_says_where_its_training_is_not_the_papers():
     plain, ours = record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 0, 1e-4)
     ours["config"]["train"] |= {"memory": 0.9, "straight_through": True, "ema": None, "seed": 3}
     assert "otherwise the paper's training;" in families.toy([plain]).notes[0]
-    note = families.toy_memory([ours]).notes[0]
+    note = families.toy_ours([ours]).notes[0]
     assert "the paper's training but for memory = 0.9, straight_through = true;" in note
 
 
@@ -125,7 +125,7 @@ def test_a_table_says_where_its_training_is_not_the_papers():
     ("grid", "benchmark"),
     [
         ("families-toy", families.ON_TOY),
-        ("families-toy-memory", families.ON_TOY_WITH_MEMORY),
+        ("families-toy-ours", families.ON_TOY_OURS),
         ("families-dax", families.ON_DAX),
         ("families-spx", families.ON_SPX),
     ],

@@ -26,7 +26,7 @@ Part = tuple[str, Callable[[Sequence[Record]], Table]]
 """The file of records, without its suffix, and the table that is made of them."""
 SWEEPS = (
     "families-toy",
-    "families-toy-memory",
+    "families-toy-ours",
     "families-toy-fine",
     "families-dax",
     "families-spx",
@@ -54,7 +54,7 @@ ENTRIES = {
         [
             ("toy", toy.fits),
             ("families-toy", families.toy),
-            ("families-toy-memory", families.toy_memory),
+            ("families-toy-ours", families.toy_ours),
             ("families-toy-fine", families.toy_fine),
         ],
     ),
