@@ -21,8 +21,9 @@ from slisde.flow.evaluate import Evaluation, run_observed
 from slisde.flow.gating import Norm
 from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Mixture, Sample, drawn
+from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
-from slisde.model.coefficients import NoiseType
+from slisde.model.coefficients import NoiseType, check_low_rank, check_reversion
 from slisde.model.gate import KERNEL_SCALE, Gate, OffsetUnit, check_amplitude, check_offset_scale
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
@@ -126,6 +127,9 @@ class SLiSDE(AbstractPathModel):
         key: PRNGKeyArray,
     ):
         _check_sizes(latent=latent, noise=noise, layers=layers, embedding=embedding)
+        check_block_size(latent, block_size)
+        check_low_rank(latent, low_rank)
+        check_reversion(reversion)
         check_amplitude(amplitude)
         check_offset_scale(offset_scale)
         check_initial_scale(initial_scale)
@@ -160,8 +164,8 @@ class SLiSDE(AbstractPathModel):
         self.layers = tuple(layer(key=each) for each in keys[:layers])
         self.couplings = tuple(coupling(key=each) for each in keys[layers:])
         self.prior = GaussianPrior(latent, initial_scale) if prior else None
-        self.latent, self.noise = latent, noise
-        self.rho, self.initial_scale = rho, initial_scale
+        self.latent, self.noise, self.rho = latent, noise, rho
+        self.initial_scale = initial_scale
 
     def __call__(
         self,
