@@ -41,6 +41,6 @@ def task(digest: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    result = work(json.load(sys.stdin))
+    result = work(json.loads(sys.stdin.readline()))
     sys.stdout.write(json.dumps({"step": 1, "loss": 0.5}) + "\n")
     sys.stdout.write(json.dumps({"result": result}) + "\n")

@@ -13,6 +13,7 @@ import pytest
 
 from slisde.errors import EngineError, SlisdeError, StorageError
 from slisde.experiments.record import read
+from slisde.experiments.sweep.child import ABANDONED
 from slisde.experiments.sweep.cluster import DaskEngine
 from slisde.experiments.sweep.events import Finished, Lost
 from slisde.experiments.sweep.grid import read_sweep
@@ -127,6 +128,26 @@ def test_children_end_when_nobody_listens(folder):
     time.sleep(0.1)
     pids = {int(pid) for file in folder.glob("attempts-*") for pid in file.read_text().splitlines()}
     assert not [pid for pid in pids if _runs(pid)]
+
+
+def test_a_child_ends_with_its_driver_whatever_it_does(tmp_path):
+    cell = read_sweep(write(tmp_path), seeds=1).cells[0]
+    tables = cell.config.model_dump()
+    tables["train"]["steps"] = 10**6
+    child = subprocess.Popen(
+        [sys.executable, "-m", "slisde.experiments.sweep.child", "0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(json.dumps(payload_of(tables, cell.problem)) + "\n")
+    child.stdin.flush()
+    assert "step" in json.loads(child.stdout.readline())
+    child.stdin.close()
+    assert child.wait(timeout=30.0) == ABANDONED
+    child.stdout.close()
 
 
 def _runs(pid: int) -> bool:

@@ -1,18 +1,21 @@
 """The process of one cell: `python -m slisde.experiments.sweep.child CORES`.
 
-The cell comes by standard input; a line of JSON goes out now and then, and the result at last. When
-nobody reads them any more, because the driver was killed, writing fails and the process ends.
+The cell comes as a line of standard input; a line of JSON goes out now and then, and the result at last.
+Standard input stays open as long as the driver lives: when it ends, because the driver was killed, so does the process.
 """
 
 import json
 import os
 import sys
+import threading
 import time
-from typing import Any
+from typing import Any, TextIO
 
 from slisde.experiments.sweep.task import run_payload
 
 SECONDS_BETWEEN_LINES = 1.0
+ABANDONED = 3
+"""Exit code of a process whose driver is gone."""
 
 
 def main() -> None:
@@ -32,7 +35,15 @@ def main() -> None:
             shown = time.monotonic()
             say({"step": step, "loss": loss})
 
-    say({"result": run_payload(json.load(sys.stdin), report)})
+    payload = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with, args=(sys.stdin,), daemon=True).start()
+    say({"result": run_payload(payload, report)})
+
+
+def _end_with(stream: TextIO) -> None:
+    """End the process, whatever it does, when the other end of the stream is closed."""
+    stream.read()
+    os._exit(ABANDONED)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from slisde.experiments.sweep.events import ATTEMPTS, Event, Finished, Lost, Started, Stepped
@@ -87,8 +88,9 @@ class LocalEngine:
             listener = threading.Thread(target=lambda: said.extend(child.stderr or ()), daemon=True)
             listener.start()
             if child.stdin is not None:
-                child.stdin.write(json.dumps(payload_of(cell.config.model_dump(), cell.problem)))
-                child.stdin.close()
+                payload = payload_of(cell.config.model_dump(), cell.problem)
+                child.stdin.write(json.dumps(payload) + "\n")
+                child.stdin.flush()  # and left open: a child ends when it is closed
             for line in child.stdout or ():
                 message = json.loads(line)
                 if "result" in message:
@@ -104,6 +106,9 @@ class LocalEngine:
             code = child.wait()
             said = []
         finally:
+            if child.stdin is not None:
+                with suppress(BrokenPipeError):
+                    child.stdin.close()
             self._children.discard(child)
         return result, _ending(code, said)
 
