@@ -37,8 +37,8 @@ WEIGHTS = start(MODEL, PROBLEM, SETTINGS).weights
 def errors(weights, memory, step, key):
     """Return the averaged errors after a step."""
     _, aside = OBJECTIVE(weights, memory, None, jnp.asarray(step), PATHS, key)
-    assert aside.errors is not None
-    return aside.errors
+    assert aside.averaged is not None
+    return aside.averaged.errors
 
 
 def hard_means(weights, key):

@@ -34,6 +34,7 @@ def test_a_configuration_file_is_read_and_settings_go_over_it(slisde, tmp_path):
         ("modle.layers=2", "There is no table `[modle]`. Did you mean `model`?"),
         ("model.layers=two", "[model] `layers` must be a valid integer, got 'two'."),
         ("model.norm=batch", "[model] `norm` must be 'rms' or 'layer', got 'batch'."),
+        ("train.memory=long", "[train] `memory` must be a valid number or 'auto', got 'long'."),
         ("model.prior=1", "[model] `prior` must be a valid boolean, got 1."),
         (
             "model.block_size=7",

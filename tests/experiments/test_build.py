@@ -99,6 +99,12 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
     assert model.rho == 0.5
 
 
+def test_noise_may_begin_additive_and_learn_to_multiply():
+    matrices = build(multiplicative_scale=0).layers[0].coefficients.matrices
+    assert matrices[0].any()
+    assert not matrices[1:].any()
+
+
 def test_noise_types_and_stackings_become_objects():
     assert build(noise_type=NoiseType.MULTIPLICATIVE.value).layers[0].coefficients.diffusion is None
     assert isinstance(build(stacking="residual").couplings[0], ResidualDriver)

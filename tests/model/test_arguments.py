@@ -21,6 +21,8 @@ BAD = [
     ("low_rank", 9, {}, "must be between 0 and `latent` = 8"),
     ("reversion", -1.0, {}, "must not be negative"),
     ("reversion", float("nan"), {}, "must not be negative"),
+    ("multiplicative_scale", -0.1, {}, "must not be negative"),
+    ("multiplicative_scale", float("inf"), {}, "must not be negative"),
     ("amplitude", 0.0, {}, "must be in (0, 1)"),
     ("amplitude", 1.0, {}, "must be in (0, 1)"),
     ("amplitude", float("nan"), {}, "must be in (0, 1)"),

@@ -80,6 +80,16 @@ def test_reversion_pulls_every_coordinate_to_zero_and_leaves_the_noise_alone(key
     assert not pull[1:].any()
 
 
+def test_multiplicative_noise_begins_at_its_scale_and_leaves_the_rest_alone(key):
+    usual, calm = (
+        Coefficients(6, 3, block_size=2, reversion=1.5, multiplicative_scale=scale, key=key)
+        for scale in (1.0, 0.25)
+    )
+    assert np.array_equal(calm.matrices[0], usual.matrices[0])
+    assert relative_error(calm.matrices[1:], 0.25 * usual.matrices[1:]) < 1e-14
+    assert np.array_equal(calm.diffusion, usual.diffusion)
+
+
 @pytest.mark.parametrize("low_rank", [-1, 7])
 def test_the_rank_lies_between_zero_and_the_width(low_rank, key):
     with pytest.raises(

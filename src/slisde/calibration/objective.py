@@ -1,6 +1,7 @@
 """The loss of a training step on fresh paths (paper: eq:calib-loss, sec:objective)."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from slisde.calibration.answers import Answers
+from slisde.calibration.filtered import Filtered
 from slisde.calibration.hedge_book import hedge_book
 from slisde.calibration.loss import (
     plain_loss,
@@ -19,7 +21,7 @@ from slisde.calibration.loss import (
 )
 from slisde.calibration.optimiser import rate_left
 from slisde.calibration.penalty import Penalty
-from slisde.calibration.settings import TrainSettings
+from slisde.calibration.settings import AUTO, TrainSettings
 from slisde.calibration.simulate import simulate
 from slisde.calibration.tilted import Seen, TiltedTargets
 from slisde.errors import ProblemError
@@ -39,22 +41,31 @@ class Memory(eqx.Module):
         errors: averaged over them.
         weights: that the last of them were seen with.
         answers: how the targets answered to the weights, where errors are whitened.
+        filtered: the averages behind the errors, where their noise says how fast they forget.
     """
 
     errors: Float[Array, " target"]
     weights: PyTree
     answers: Answers | None
+    filtered: Filtered | None = None
+
+
+class Averaged(NamedTuple):
+    """Errors averaged over steps, and what is behind them where their noise is followed."""
+
+    errors: Float[Array, " target"]
+    filtered: Filtered | None
 
 
 class Aside(eqx.Module):
     """What a step learned beside its loss.
 
     Attributes:
-        errors: averaged errors, where there is a memory.
+        averaged: averaged errors, where there is a memory.
         seen: what each tilt saw, where tilts take part.
     """
 
-    errors: Float[Array, " target"] | None
+    averaged: Averaged | None
     seen: list[Seen]
 
 
@@ -127,29 +138,55 @@ class Objective:
         batch = self._draw(weights, paths, key)
         samples, seen = self._samples(self.evaluator, batch, weights, tilts, key)
         loss = unbiased_loss if self.settings.unbiased else plain_loss
-        data, errors = loss(samples, self.values, self.target_weights), None
-        if memory is not None and self.settings.memory is not None:
-            # What the same paths say about the weights before tells how the errors have moved.
-            earlier = self._draw(memory.weights, paths, key)
-            before, _ = self._samples(self.follower, earlier, memory.weights, tilts, key)
+        data, averaged = loss(samples, self.values, self.target_weights), None
+        if memory is not None:
             now = samples
             if self.follower is not self.evaluator:
                 now, _ = self._samples(self.follower, batch, weights, tilts, key)
-            kept = memory.errors + jnp.mean(now, axis=0) - jnp.mean(before, axis=0)
-            own = jnp.mean(samples, axis=0) - self.values
-            forgetting = (1.0 - self.settings.memory) * self._pace(step, paths)
-            share = remembered_share(forgetting, step)
-            errors = jax.lax.stop_gradient((1.0 - share) * own + share * kept)
-            pull = self._pull(errors, memory.answers)
+            # What the same paths say about the weights before tells how the errors have moved.
+            earlier = self._draw(memory.weights, paths, key)
+            before, _ = self._samples(self.follower, earlier, memory.weights, tilts, key)
+            if memory.filtered is None:
+                averaged = self._average(memory, samples, now, before, step, paths)
+            else:
+                averaged = self._filter(memory.filtered, samples, now, before)
+            averaged = jax.lax.stop_gradient(averaged)
+            pull = self._pull(averaged.errors, memory.answers)
             data = with_slope_of(data, remembered_loss(samples, pull, self.target_weights))
         model = eqx.combine(weights, self.static)
         extra = sum(penalty(model, drawn(batch)) for penalty in self.penalties)
-        return data + extra, Aside(errors, seen)
+        return data + extra, Aside(averaged, seen)
 
-    def _pace(self, step: Int[Array, ""], paths: int) -> Float[Array, ""]:
-        """Return how fast averaged errors forget: as fast as the weights move, more paths counting for more."""
+    def _average(
+        self,
+        memory: Memory,
+        samples: Float[Array, "row target"],
+        now: Float[Array, "row target"],
+        before: Float[Array, "row target"],
+        step: Int[Array, ""],
+        paths: int,
+    ) -> Averaged:
+        """Return averaged errors that forget as fast as the weights move, more paths counting for more."""
         settings = self.settings
-        return rate_left(settings.steps, settings.warmup, step) * (paths / settings.paths)
+        own = jnp.mean(samples, axis=0) - self.values
+        kept = memory.errors + jnp.mean(now, axis=0) - jnp.mean(before, axis=0)
+        decay = 0.0 if settings.memory in (None, AUTO) else settings.memory
+        pace = rate_left(settings.steps, settings.warmup, step) * (paths / settings.paths)
+        share = remembered_share((1.0 - float(decay)) * pace, step)
+        return Averaged((1.0 - share) * own + share * kept, None)
+
+    def _filter(
+        self,
+        filtered: Filtered,
+        samples: Float[Array, "path target"],
+        now: Float[Array, "path target"],
+        before: Float[Array, "path target"],
+    ) -> Averaged:
+        """Return averaged errors that forget by the noise of what is known and of what is new."""
+        if self.settings.antithetic:
+            samples, now, before = map(_pair_means, (samples, now, before))
+        filtered = filtered.taking_in(samples, now, before, self.values, self.target_weights)
+        return Averaged(filtered.errors, filtered)
 
     def answers(self, weights: PyTree, key: PRNGKeyArray) -> Answers:
         """Return how the targets, each in units of its weight, answer to the model's weights."""
@@ -193,6 +230,11 @@ class Objective:
         model = eqx.combine(weights, self.static)
         batch = simulate(model, self.grid, paths, antithetic=self.settings.antithetic, key=key)
         return batch if self.settings.conditional else drawn(batch)
+
+
+def _pair_means(rows: Float[Array, "path target"]) -> Float[Array, "pair target"]:
+    """Return the means of antithetic pairs, which are half a batch apart and independent of each other."""
+    return jnp.mean(rows.reshape(2, -1, rows.shape[1]), axis=0)
 
 
 def training_weights(model: AbstractPathModel, problem: Problem) -> Float[np.ndarray, " target"]:

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-BETAS = (0.9, 0.999)
+BETA1 = 0.9
 FLOOR = 1e-5
 """Learning rate at the first step and after the last one."""
 
@@ -16,12 +16,17 @@ def paper_optimiser(
     warmup: int = 100,
     weight_decay: float = 1e-4,
     clip: float = 1.0,
+    beta2: float = 0.999,
 ) -> optax.GradientTransformation:
-    """Return AdamW that warms up to `learning_rate`, decays to `FLOOR` and clips the global norm."""
+    """Return AdamW that warms up to `learning_rate`, decays to `FLOOR` and clips the global norm.
+
+    Steps are gradients over their root mean square of about the last 1/(1 − beta2) steps. In a run that is no longer
+    than that, the large gradients of the beginning make all later steps small.
+    """
     schedule = optax.warmup_cosine_decay_schedule(
         FLOOR, learning_rate, _warmup(steps, warmup), max(steps, 1), FLOOR
     )
-    adamw = optax.adamw(schedule, *BETAS, weight_decay=weight_decay)
+    adamw = optax.adamw(schedule, BETA1, beta2, weight_decay=weight_decay)
     # One vector of all weights instead of dozens of arrays is traced in a fraction of the time.
     return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), adamw))
 

@@ -1,10 +1,13 @@
 """How a model is trained; the defaults are the paper's protocol (paper: app:expset)."""
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from slisde.calibration.tilt_settings import TiltTraining
 from slisde.errors import ArgumentError
 
+AUTO: Final = "auto"
+"""A memory whose length follows from the noise of what is remembered and of what is new."""
 LATE_SHARE = 0.2
 """Share of the steps, the last ones, that `late_factor` applies to."""
 SKETCHES = (0.0, 0.05, 0.2, 0.5)
@@ -22,11 +25,13 @@ class TrainSettings:
         warmup: steps until it is reached.
         weight_decay: AdamW's.
         clip: bound of the gradient's global norm.
+        beta2: decay of the squared gradients that AdamW divides by.
         ema: decay of the averaged weights that are returned, or None for the last ones.
         antithetic: draw paths in mirrored pairs.
         unbiased: use the two-batch loss, whose gradient has no Monte-Carlo bias.
         memory: decay of the averaged errors that stand in the gradient for those of the step's own
-            paths, or None; see `remembered_loss`.
+            paths, "auto" for the one with the least noise at every step, or None; see
+            `remembered_loss` and `slisde.calibration.filtered`.
         whitening: damping λ in (0, 1) of errors that are whitened by how readily the weights move them,
             or None; see `slisde.calibration.answers`.
         temperature: width of the sigmoid that stands for an indicator.
@@ -48,10 +53,11 @@ class TrainSettings:
     warmup: int = 100
     weight_decay: float = 1e-4
     clip: float = 1.0
+    beta2: float = 0.999
     ema: float | None = None
     antithetic: bool = False
     unbiased: bool = False
-    memory: float | None = None
+    memory: float | Literal["auto"] | None = None
     whitening: float | None = None
     temperature: float = 0.05
     straight_through: bool = False
@@ -74,9 +80,11 @@ class TrainSettings:
                 raise ArgumentError(
                     name, getattr(self, name), "must be positive", "at 0 there is no gradient"
                 )
-        for name in ("ema", "memory"):
+        for name in ("beta2", "ema", "memory"):
             decay = getattr(self, name)
-            if decay is not None and not 0.0 <= decay < 1.0:
+            if name == "memory" and decay == AUTO:
+                continue
+            if decay is not None and (isinstance(decay, str) or not 0.0 <= decay < 1.0):
                 raise ArgumentError(name, decay, "must be in [0, 1)", "at 1 nothing is averaged in")
         if self.whitening is not None and not 0.0 < self.whitening < 1.0:
             raise ArgumentError(
@@ -102,6 +110,13 @@ class TrainSettings:
                 self.whitening,
                 "must be None without `memory`",
                 "it would raise the noise of a step's own errors",
+            )
+        if self.memory == AUTO and self.tilt is not None:
+            raise ArgumentError(
+                "memory",
+                self.memory,
+                "must be a number with a tilt",
+                "the noise of weighted estimates is not seen in single paths",
             )
         if self.unbiased and self.tilt is not None:
             raise ArgumentError(

@@ -11,10 +11,11 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from slisde.calibration.answers import Answers
+from slisde.calibration.filtered import Filtered
 from slisde.calibration.objective import Memory, Objective, training_weights
 from slisde.calibration.optimiser import paper_optimiser
 from slisde.calibration.penalty import Penalty
-from slisde.calibration.settings import TrainSettings
+from slisde.calibration.settings import AUTO, TrainSettings
 from slisde.calibration.tilted import TiltState, untrained_tilts
 from slisde.calibration.validation import Best
 from slisde.flow.grid import TimeGrid
@@ -62,7 +63,8 @@ def start(model: AbstractPathModel, problem: Problem, settings: TrainSettings) -
     best = None if settings.patience is None else Best.nothing_yet(weights)
     errors = jnp.zeros(np.flatnonzero(training_weights(model, problem)).size)
     answers = None if settings.whitening is None else Answers.unknown(errors.size)
-    memory = None if settings.memory is None else Memory(errors, weights, answers)
+    filtered = Filtered.of_nothing(errors.size) if settings.memory == AUTO else None
+    memory = None if settings.memory is None else Memory(errors, weights, answers, filtered)
     tilt = None if settings.tilt is None else untrained_tilts(model, settings.tilt)
     return TrainState(weights, weights, optimiser, zero, zero, best, memory, tilt)
 
@@ -112,8 +114,9 @@ def make_step(
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, state.weights)
         weights = eqx.apply_updates(state.weights, updates)
         memory = state.memory
-        if aside.errors is not None and memory is not None:
-            memory = Memory(aside.errors, state.weights, memory.answers)
+        if aside.averaged is not None and memory is not None:
+            errors, filtered = aside.averaged
+            memory = Memory(errors, state.weights, memory.answers, filtered)
         average = _averaged(state, weights, settings.ema)
         tilt = state.tilt
         if objective.tilted is not None and tilt is not None and aside.seen:
@@ -164,4 +167,5 @@ def _optimiser(settings: TrainSettings) -> optax.GradientTransformation:
         warmup=settings.warmup,
         weight_decay=settings.weight_decay,
         clip=settings.clip,
+        beta2=settings.beta2,
     )

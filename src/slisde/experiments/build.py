@@ -63,6 +63,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         time_dependent=config.time_dependent,
         embedding=config.embedding,
         reversion=config.reversion,
+        multiplicative_scale=config.multiplicative_scale,
         time_features=config.time_features,
         norm=Norm(config.norm),
         causal_conv=config.causal_conv,

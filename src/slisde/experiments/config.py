@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -39,6 +39,7 @@ class ModelConfig(Section):
     time_dependent: bool = True
     embedding: int = 8
     reversion: float = 0.0
+    multiplicative_scale: float = 1.0
     time_features: bool = True
     norm: Literal["rms", "layer"] = "rms"
     causal_conv: bool = False
@@ -70,10 +71,11 @@ class TrainConfig(Section):
     warmup: int = TrainSettings.warmup
     weight_decay: float = TrainSettings.weight_decay
     clip: float = TrainSettings.clip
+    beta2: float = TrainSettings.beta2
     ema: float | None = TrainSettings.ema
     antithetic: bool = TrainSettings.antithetic
     unbiased: bool = TrainSettings.unbiased
-    memory: float | None = TrainSettings.memory
+    memory: float | Literal["auto"] | None = TrainSettings.memory
     whitening: float | None = TrainSettings.whitening
     temperature: float = TrainSettings.temperature
     straight_through: bool = TrainSettings.straight_through
@@ -235,7 +237,8 @@ def _as_declared(tables: dict[str, Any]) -> dict[str, Any]:
             continue
         for key, value in section.items():
             target = _TABLES[name].model_fields.get(key)
-            wants_float = target is not None and target.annotation in (float, float | None)
+            kinds = () if target is None else (target.annotation, *get_args(target.annotation))
+            wants_float = float in kinds
             if wants_float and isinstance(value, int) and not isinstance(value, bool):
                 section[key] = float(value)
             elif isinstance(value, list):
@@ -250,13 +253,16 @@ def _day_as_text(value: Any) -> Any:
 
 
 def _explain(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
+    first, *others = error.errors(include_url=False)
     table, *rest = (str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return _unknown(table, rest)
     if not rest:
         return f"`{table}` must be a table, as in `[{table}]`."
-    requirement = first["msg"].removeprefix("Input should be ")
+    # A key of several kinds has an error for each of them.
+    same = [first, *(other for other in others if other["loc"][:2] == first["loc"][:2])]
+    kinds = dict.fromkeys(each["msg"].removeprefix("Input should be ") for each in same)
+    requirement = " or ".join(kinds)
     return f"[{table}] `{rest[0]}` must be {requirement}, got {first['input']!r}."
 
 

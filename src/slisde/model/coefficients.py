@@ -72,6 +72,7 @@ class Coefficients(eqx.Module):
         time_dependent: whether a decoder is added.
         embedding: width of the decoder's hidden layer.
         reversion: rate κ at which the state is first pulled to zero: A begins at −κ I and noise.
+        multiplicative_scale: how large C^1…C^m begin, as a multiple of their usual scale.
     """
 
     matrices: Float[Array, "drift_and_noise block row col"]
@@ -92,11 +93,13 @@ class Coefficients(eqx.Module):
         time_dependent: bool = True,
         embedding: int = 8,
         reversion: float = 0.0,
+        multiplicative_scale: float = 1.0,
         key: PRNGKeyArray,
     ):
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
         check_reversion(reversion)
+        check_multiplicative_scale(multiplicative_scale)
         count = 1 + (noise if noise_type.has_matrices else 0)
         matrices, vectors, hidden = normals(
             key,
@@ -105,7 +108,8 @@ class Coefficients(eqx.Module):
             (embedding, DECODER_FEATURES),
         )
         drawn = SCALE / block_size**0.5 * matrices
-        self.matrices = drawn.at[0].add(-reversion * jnp.eye(block_size)[None])
+        pulled = drawn[0] - reversion * jnp.eye(block_size)[None]
+        self.matrices = jnp.concatenate([pulled[None], multiplicative_scale * drawn[1:]])
         self.drift = jnp.zeros(latent)
         self.diffusion = self.diffusion_left = self.diffusion_right = None
         if noise_type.has_vectors and low_rank:
@@ -174,4 +178,15 @@ def check_reversion(reversion: float) -> None:
     if not 0.0 <= reversion < float("inf"):
         raise ArgumentError(
             "reversion", reversion, "must not be negative", "it is the rate of a pull towards zero"
+        )
+
+
+def check_multiplicative_scale(scale: float) -> None:
+    """Raise unless the multiplicative noise can begin this large."""
+    if not 0.0 <= scale < float("inf"):
+        raise ArgumentError(
+            "multiplicative_scale",
+            scale,
+            "must not be negative",
+            "it multiplies a standard deviation; at 0 the noise begins additive",
         )

@@ -23,7 +23,12 @@ from slisde.flow.grid import TimeGrid
 from slisde.flow.mixture import Mixture, Sample, drawn
 from slisde.flow.structure import check_block_size
 from slisde.flow.transition import AbstractTransition
-from slisde.model.coefficients import NoiseType, check_low_rank, check_reversion
+from slisde.model.coefficients import (
+    NoiseType,
+    check_low_rank,
+    check_multiplicative_scale,
+    check_reversion,
+)
 from slisde.model.gate import KERNEL_SCALE, Gate, OffsetUnit, check_amplitude, check_offset_scale
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
@@ -69,6 +74,7 @@ class SLiSDE(AbstractPathModel):
         time_dependent: whether coefficients vary with time.
         embedding: hidden width of the time decoder.
         reversion: rate at which the states are first pulled to zero.
+        multiplicative_scale: how large multiplicative noise begins, relative to the usual.
         time_features: whether gates see the time.
         norm: normalisation of the gate input.
         causal_conv: whether gates see a short past of the previous path.
@@ -110,6 +116,7 @@ class SLiSDE(AbstractPathModel):
         time_dependent: bool = True,
         embedding: int = 8,
         reversion: float = 0.0,
+        multiplicative_scale: float = 1.0,
         time_features: bool = True,
         norm: Norm = Norm.RMS,
         causal_conv: bool = False,
@@ -130,6 +137,7 @@ class SLiSDE(AbstractPathModel):
         check_block_size(latent, block_size)
         check_low_rank(latent, low_rank)
         check_reversion(reversion)
+        check_multiplicative_scale(multiplicative_scale)
         check_amplitude(amplitude)
         check_offset_scale(offset_scale)
         check_initial_scale(initial_scale)
@@ -147,6 +155,7 @@ class SLiSDE(AbstractPathModel):
             time_dependent=time_dependent,
             embedding=embedding,
             reversion=reversion,
+            multiplicative_scale=multiplicative_scale,
             transition=transition,
         )
         gate = partial(

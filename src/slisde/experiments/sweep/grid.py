@@ -36,7 +36,15 @@ SEEDS = 7
 """As in the paper."""
 LONGEST_CHAIN = 8
 """Grids that extend each other."""
-LATER_KEYS = {"model": {"reversion": 0.0, "offset_unit": "step", "initial_scale": 1.0}}
+LATER_KEYS = {
+    "model": {
+        "reversion": 0.0,
+        "multiplicative_scale": 1.0,
+        "offset_unit": "step",
+        "initial_scale": 1.0,
+    },
+    "train": {"beta2": 0.999},
+}
 """Keys younger than the first records, and what they were before there was a choice."""
 
 
