@@ -10,6 +10,7 @@ import jax
 from slisde.calibration.estimate import Estimate, estimate
 from slisde.calibration.estimator import Estimator
 from slisde.calibration.fit import Progress, calibrate
+from slisde.calibration.settings import TrainSettings
 from slisde.experiments.config import Config
 from slisde.experiments.evaluation import summary
 from slisde.experiments.job import Job, prepare
@@ -20,8 +21,9 @@ from slisde.experiments.sweep.task import Report
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel, parameter_count
 
-POPULATION_PATHS = 2**16
-BATCHES = 32
+FEWEST_PATHS = 2**16
+"""Behind the scores of a population, however short the training."""
+BATCH = 2048
 
 
 def fit_and_score(config: Config, problem: Problem, report: Report) -> dict[str, Any]:
@@ -54,9 +56,16 @@ def fit_and_score(config: Config, problem: Problem, report: Report) -> dict[str,
     }
 
 
+def population_paths(settings: TrainSettings) -> int:
+    """Return how many paths score a fit: about as many as it saw, or their noise would hide its errors."""
+    seen = sum(map(settings.paths_at, range(settings.steps)))
+    return max(FEWEST_PATHS, 2 ** (seen.bit_length() - 1))
+
+
 def _metrics(job: Job, model: AbstractPathModel) -> dict[str, Any]:
     """Return the published metrics, those of the population, and distances to the law of TOY."""
     published_key, population_key = jax.random.split(job.keys.metrics)
+    paths = population_paths(job.settings)
     # Not conditional expectations: the paper's numbers are averages over paths.
     published = estimate(
         model, job.problem, job.grid, PUBLISHED_PATHS, estimator=Estimator.PATHS, key=published_key
@@ -65,8 +74,8 @@ def _metrics(job: Job, model: AbstractPathModel) -> dict[str, Any]:
         model,
         job.problem,
         job.grid,
-        POPULATION_PATHS,
-        batches=BATCHES,
+        paths,
+        batches=paths // BATCH,
         estimator=Estimator.PATHS,
         key=population_key,
     )
