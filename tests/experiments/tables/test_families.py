@@ -19,7 +19,11 @@ def record(row: str, seed: int, loss: float, seconds: float = 0.5, parameters: i
         "held_out_loss": loss,
         "held_out_groups": groups,
     }
-    population = {"debiased_loss": loss / 2, "groups": {"barrier": {"mae": 1.0 - loss}}}
+    population = {
+        "paths": 4096,
+        "debiased_loss": loss / 2,
+        "groups": {"barrier": {"mae": 1.0 - loss}},
+    }
     return {
         "row": row,
         "seed": seed,
@@ -39,6 +43,7 @@ def test_a_row_has_the_mean_over_its_seeds_beside_the_paper():
     assert shown[7] == "1.00 ± 0.50 (2 seeds)"
     assert shown[-1] == "500"
     assert "7 steps of 8 paths on 9 time steps" in table.notes[0]
+    assert table.notes[0].endswith("2,048 paths as in the paper, the population by 4,096.")
     other = next(row for row in table.rows if row[0] == "SLiCE, L = 3")
     assert other[4] == NOT_RUN
 
@@ -69,6 +74,28 @@ def test_a_row_that_the_paper_does_not_have_is_ordered_with_the_others():
     assert names.index(added) == 3
     cells = table.rows[3]
     assert [str(cell) for cell in (cells[1], cells[3], cells[4])] == ["", "", "1.00 (1 seed)"]
+
+
+def test_rows_of_our_own_are_ordered_as_soon_as_there_is_one_to_compare_with():
+    ours = record("SLiSDE, gentle start, d = 64, L = 3", 0, 1e-4)
+    slice_ = record("SLiCE, L = 3", 0, 3e-4)
+
+    def orders(*records):
+        return [note for note in families.toy_longer(records).notes if "from best to worst" in note]
+
+    assert not orders(slice_)
+    (order,) = orders(ours, slice_)
+    assert order.startswith(
+        "L = 3, from best to worst by population loss: SLiSDE with gentle start, d = 64, SLiCE "
+        "(best SLiSDE ahead of SLiCE by 1.00); by population barrier MAE: "
+    )
+    assert "the paper's" not in order
+
+
+def test_barrier_errors_are_shown_with_the_noise_of_their_paths():
+    note = next(n for n in families.toy([record("SLiCE, L = 3", 0, 1e-4)]).notes if "noise of" in n)
+    assert "happens 20% of the time has a standard error of 0.62 with 4,096" in note
+    assert not any("noise of its own" in n for n in families.toy([]).notes)
 
 
 def test_a_lead_has_the_standard_error_of_a_difference():
@@ -126,6 +153,8 @@ def test_a_table_says_where_its_training_is_not_the_papers():
     [
         ("families-toy", families.ON_TOY),
         ("families-toy-ours", families.ON_TOY_OURS),
+        ("families-toy-auto", families.ON_TOY_AUTO),
+        ("families-toy-512", families.ON_TOY_LONGER),
         ("families-dax", families.ON_DAX),
         ("families-spx", families.ON_SPX),
     ],

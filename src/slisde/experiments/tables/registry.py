@@ -27,6 +27,8 @@ Part = tuple[str, Callable[[Sequence[Record]], Table]]
 SWEEPS = (
     "families-toy",
     "families-toy-ours",
+    "families-toy-auto",
+    "families-toy-512",
     "families-toy-fine",
     "families-dax",
     "families-spx",
@@ -55,6 +57,8 @@ ENTRIES = {
             ("toy", toy.fits),
             ("families-toy", families.toy),
             ("families-toy-ours", families.toy_ours),
+            ("families-toy-auto", families.toy_auto),
+            ("families-toy-512", families.toy_longer),
             ("families-toy-fine", families.toy_fine),
         ],
     ),
