@@ -66,6 +66,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
         time_dependent=False,
         time_features=False,
         norm="layer",
+        norm_epsilon=1,
         reversion=50,
         causal_conv=True,
         amplitude=0.2,
@@ -88,6 +89,7 @@ def test_every_choice_of_the_search_grid_reaches_the_model():
     assert isinstance(gate, Gate)
     assert gate.time_kernel is None
     assert gate.norm.kind is Norm.LAYER
+    assert gate.norm.epsilon == 1.0
     assert gate.convolution is not None
     assert gate.amplitude == 0.2
     assert not gate.kernel[3].any()
@@ -107,7 +109,9 @@ def test_noise_may_begin_additive_and_learn_to_multiply():
 
 def test_noise_types_and_stackings_become_objects():
     assert build(noise_type=NoiseType.MULTIPLICATIVE.value).layers[0].coefficients.diffusion is None
-    assert isinstance(build(stacking="residual").couplings[0], ResidualDriver)
+    residual = build(stacking="residual", norm_epsilon=0.5).couplings[0]
+    assert isinstance(residual, ResidualDriver)
+    assert residual.norm.epsilon == 0.5
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ BAD = [
     ("reversion", float("nan"), {}, "must not be negative"),
     ("multiplicative_scale", -0.1, {}, "must not be negative"),
     ("multiplicative_scale", float("inf"), {}, "must not be negative"),
+    ("norm_epsilon", 0.0, {}, "must be positive"),
+    ("norm_epsilon", float("nan"), {"layers": 1}, "must be positive"),
     ("amplitude", 0.0, {}, "must be in (0, 1)"),
     ("amplitude", 1.0, {}, "must be in (0, 1)"),
     ("amplitude", float("nan"), {}, "must be in (0, 1)"),

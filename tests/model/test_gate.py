@@ -28,7 +28,7 @@ def normalised(path, norm):
     """Return the path over its root mean square at every node, gain and shift as the module has them."""
     if norm.kind is Norm.LAYER:
         path = path - path.mean(axis=1, keepdims=True)
-    scaled = path / np.sqrt(NORM_EPSILON + np.mean(path**2, axis=1, keepdims=True))
+    scaled = path / np.sqrt(norm.epsilon + np.mean(path**2, axis=1, keepdims=True))
     shift = 0.0 if norm.shift is None else np.asarray(norm.shift)[None, :, None]
     return np.asarray(norm.gain)[None, :, None] * scaled + shift
 
@@ -55,14 +55,18 @@ def random_path(steps):
 
 @pytest.mark.parametrize("steps", [1, 2 * GATE_CHUNK + 3])
 @pytest.mark.parametrize("norm", Norm)
+@pytest.mark.parametrize("norm_epsilon", [NORM_EPSILON, 1.0])
 @pytest.mark.parametrize(
     ("time_features", "causal_conv"), [(True, True), (False, False)], ids=["full", "bare"]
 )
-def test_scale_and_offset_are_those_of_the_paper(norm, time_features, causal_conv, steps, key):
+def test_scale_and_offset_are_those_of_the_paper(
+    norm, norm_epsilon, time_features, causal_conv, steps, key
+):
     gate = Gate(
         LATENT,
         amplitude=0.3,
         norm=norm,
+        norm_epsilon=norm_epsilon,
         time_features=time_features,
         causal_conv=causal_conv,
         key=key,
@@ -71,6 +75,7 @@ def test_scale_and_offset_are_those_of_the_paper(norm, time_features, causal_con
     grid, previous = TimeGrid.uniform(2.0, steps), random_path(steps)
     gates = gates_of(gate, grid, jnp.asarray(previous))
 
+    assert gate.norm.epsilon == norm_epsilon
     path = convolved(previous, np.asarray(gate.convolution.kernel)) if causal_conv else previous
     rows = np.einsum("gij,kjp->gkip", gate.kernel, normalised(path, gate.norm)[:-1])
     rows = rows + np.asarray(gate.bias)[:, None, :, None]
@@ -87,6 +92,22 @@ def test_a_new_gate_hardly_modulates(key):
     assert np.max(np.abs(np.asarray(gates.scale) - 1.0)) < 0.1 * 0.5 * np.tanh(6 * 0.01 * 8)
     assert np.max(np.abs(np.asarray(gates.offset))) < 6 * 0.01 * 8
     assert np.any(np.asarray(gates.offset) != 0.0)
+
+
+@pytest.mark.parametrize("norm", Norm)
+def test_a_gate_sees_how_large_a_state_is_only_where_epsilon_is_not_small(norm, key):
+    grid, path = TimeGrid.uniform(1.0, 3), jnp.asarray(random_path(3))
+
+    def change(norm_epsilon):
+        gate = Gate(LATENT, norm=norm, norm_epsilon=norm_epsilon, time_features=False, key=key)
+        once, twice = (
+            np.asarray(gates_of(gate, grid, size * path).offset) for size in (1e-2, 2e-2)
+        )
+        return relative_error(twice, once), relative_error(twice, 2.0 * once)
+
+    directions, sizes = change(1e-12), change(1.0)
+    assert directions[0] <= 1e-6
+    assert sizes[1] <= 1e-2
 
 
 def test_the_offset_alone_begins_as_large_as_it_is_told(key):

@@ -95,15 +95,16 @@ def test_the_offset_bound_is_attained_by_an_aligned_state(rms_gate):
     )
 
 
+@pytest.mark.parametrize("epsilon", [NORM_EPSILON, 1.0])
 @given(seed=SEEDS, magnitude=MAGNITUDES, distance=st.floats(-8.0, 0.0).map(lambda x: 10.0**x))
 @SETTINGS
-def test_the_normalisation_is_bounded_and_lipschitz(seed, magnitude, distance):
+def test_the_normalisation_is_bounded_and_lipschitz(epsilon, seed, magnitude, distance):
     rng = np.random.default_rng(seed)
     here = magnitude * rng.normal(size=(LATENT, PATHS))
     there = here + distance * rng.normal(size=here.shape)
-    x, y = (np.asarray(normalise(jnp.asarray(z), Norm.RMS, NORM_EPSILON)) for z in (here, there))
+    x, y = (np.asarray(normalise(jnp.asarray(z), Norm.RMS, epsilon)) for z in (here, there))
     assert np.all(np.linalg.norm(x, axis=0) <= LATENT**0.5 * (1.0 + 1e-12))
-    slope = NORM_EPSILON**-0.5
+    slope = epsilon**-0.5
     rounding = 1e-14 * LATENT**0.5
     assert np.all(
         np.linalg.norm(x - y, axis=0) <= slope * np.linalg.norm(here - there, axis=0) + rounding

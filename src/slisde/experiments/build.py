@@ -66,6 +66,7 @@ def _slisde(config: ModelConfig, initial_value: float | None, key: PRNGKeyArray)
         multiplicative_scale=config.multiplicative_scale,
         time_features=config.time_features,
         norm=Norm(config.norm),
+        norm_epsilon=config.norm_epsilon,
         causal_conv=config.causal_conv,
         amplitude=config.amplitude,
         offset_scale=config.offset_scale,

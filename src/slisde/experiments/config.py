@@ -42,6 +42,7 @@ class ModelConfig(Section):
     multiplicative_scale: float = 1.0
     time_features: bool = True
     norm: Literal["rms", "layer"] = "rms"
+    norm_epsilon: float = 1e-6
     causal_conv: bool = False
     amplitude: float = 0.1
     offset_scale: float = 0.01

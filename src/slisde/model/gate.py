@@ -20,7 +20,7 @@ KERNEL_SCALE = 0.01
 OFFSET = 3
 """The row of W_io, c_io among the four of a gate."""
 NORM_EPSILON = 1e-6
-"""The regulariser ς > 0 of eq:app-gate-input."""
+"""The regulariser ς > 0 of eq:app-gate-input, which the paper leaves open: so small that only directions count."""
 
 
 class OffsetUnit(StrEnum):
@@ -35,16 +35,22 @@ class OffsetUnit(StrEnum):
 
 
 class GateNorm(eqx.Module):
-    """Gain, and for LayerNorm shift, applied after normalisation."""
+    """Gain, and for LayerNorm shift, applied after normalisation.
+
+    A gate sees z / √(ς + mean z²), at most √d long. States much smaller than √ς pass as they are, up to that factor;
+    of larger ones only the direction is left. Its slope is at most ς^(−1/2) (eq:app-gate-input).
+    """
 
     gain: Float[Array, " latent"]
     shift: Float[Array, " latent"] | None
     kind: Norm = eqx.field(static=True)
+    epsilon: float = eqx.field(static=True)
 
-    def __init__(self, latent: int, kind: Norm):
+    def __init__(self, latent: int, kind: Norm, epsilon: float = NORM_EPSILON):
+        check_norm_epsilon(epsilon)
         self.gain = jnp.ones(latent)
         self.shift = jnp.zeros(latent) if kind is Norm.LAYER else None
-        self.kind = kind
+        self.kind, self.epsilon = kind, epsilon
 
 
 class GateOnGrid(NamedTuple):
@@ -61,6 +67,7 @@ class Gate(eqx.Module):
         latent: the width d of both layers.
         amplitude: ε, how far the scale may leave one.
         norm: RMSNorm or LayerNorm of the gate input.
+        norm_epsilon: its ς.
         time_features: whether (t, t², sin ωt, cos ωt) join the normalised state.
         causal_conv: whether a short causal convolution precedes the norm.
         offset_scale: standard deviation of W_io's entries at initialisation. Offsets are added at every
@@ -82,6 +89,7 @@ class Gate(eqx.Module):
         *,
         amplitude: float = 0.1,
         norm: Norm = Norm.RMS,
+        norm_epsilon: float = NORM_EPSILON,
         time_features: bool = True,
         causal_conv: bool = False,
         offset_scale: float = KERNEL_SCALE,
@@ -97,7 +105,7 @@ class Gate(eqx.Module):
         self.kernel = scales * kernel
         self.time_kernel = scales * time_kernel if time_features else None
         self.bias = jnp.zeros((4, latent))
-        self.norm = GateNorm(latent, norm)
+        self.norm = GateNorm(latent, norm, norm_epsilon)
         self.convolution = CausalConvolution(taps) if causal_conv else None
         self.amplitude = amplitude
         self.offset_unit = offset_unit
@@ -119,7 +127,7 @@ class Gate(eqx.Module):
         """Return the gate that modulates a layer by the path before it."""
         if self.convolution is not None:
             previous = self.convolution(previous)
-        return InFlowGate(previous, *weights, self.amplitude, self.norm.kind, NORM_EPSILON)
+        return InFlowGate(previous, *weights, self.amplitude, self.norm.kind, self.norm.epsilon)
 
 
 def check_amplitude(amplitude: float) -> None:
@@ -127,6 +135,17 @@ def check_amplitude(amplitude: float) -> None:
     if not 0.0 < amplitude < 1.0:
         raise ArgumentError(
             "amplitude", amplitude, "must be in (0, 1)", "the scale 1 ± ε has to stay positive"
+        )
+
+
+def check_norm_epsilon(epsilon: float) -> None:
+    """Raise unless the norm of a gate's input is smooth."""
+    if not 0.0 < epsilon < float("inf"):
+        raise ArgumentError(
+            "norm_epsilon",
+            epsilon,
+            "must be positive",
+            "the gate of a state of zeros has no slope at 0",
         )
 
 

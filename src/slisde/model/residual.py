@@ -20,12 +20,22 @@ class ResidualDriver(eqx.Module):
     projection: Float[Array, "noise latent"]
     norm: GateNorm
 
-    def __init__(self, latent: int, noise: int, norm: Norm, *, key: PRNGKeyArray):
+    def __init__(
+        self,
+        latent: int,
+        noise: int,
+        norm: Norm,
+        norm_epsilon: float = NORM_EPSILON,
+        *,
+        key: PRNGKeyArray,
+    ):
         self.projection = jax.random.normal(key, (noise, latent)) / latent**0.5
-        self.norm = GateNorm(latent, norm)
+        self.norm = GateNorm(latent, norm, norm_epsilon)
 
     def __call__(self, previous: LatentPaths) -> Increments:
-        hidden = jax.vmap(lambda state: normalise(state, self.norm.kind, NORM_EPSILON))(previous)
+        hidden = jax.vmap(lambda state: normalise(state, self.norm.kind, self.norm.epsilon))(
+            previous
+        )
         # A shift would cancel in the increments, so only the gain acts.
         kernel = self.projection * self.norm.gain[None]
         return jnp.diff(jnp.einsum("md,kdb->kmb", kernel, hidden), axis=0)

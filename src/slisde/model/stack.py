@@ -29,7 +29,15 @@ from slisde.model.coefficients import (
     check_multiplicative_scale,
     check_reversion,
 )
-from slisde.model.gate import KERNEL_SCALE, Gate, OffsetUnit, check_amplitude, check_offset_scale
+from slisde.model.gate import (
+    KERNEL_SCALE,
+    NORM_EPSILON,
+    Gate,
+    OffsetUnit,
+    check_amplitude,
+    check_norm_epsilon,
+    check_offset_scale,
+)
 from slisde.model.horizon import LayerOnGrid, gate_on_grid, layer_paths, observed_values
 from slisde.model.interface import AbstractPathModel
 from slisde.model.layer import LinearLayer
@@ -77,6 +85,7 @@ class SLiSDE(AbstractPathModel):
         multiplicative_scale: how large multiplicative noise begins, relative to the usual.
         time_features: whether gates see the time.
         norm: normalisation of the gate input.
+        norm_epsilon: ς of that norm; of states much larger than √ς a gate sees the direction only.
         causal_conv: whether gates see a short past of the previous path.
         amplitude: ε of the scale gate.
         offset_scale: how large the weights of the offset gate begin.
@@ -119,6 +128,7 @@ class SLiSDE(AbstractPathModel):
         multiplicative_scale: float = 1.0,
         time_features: bool = True,
         norm: Norm = Norm.RMS,
+        norm_epsilon: float = NORM_EPSILON,
         causal_conv: bool = False,
         amplitude: float = 0.1,
         offset_scale: float = KERNEL_SCALE,
@@ -138,6 +148,7 @@ class SLiSDE(AbstractPathModel):
         check_low_rank(latent, low_rank)
         check_reversion(reversion)
         check_multiplicative_scale(multiplicative_scale)
+        check_norm_epsilon(norm_epsilon)
         check_amplitude(amplitude)
         check_offset_scale(offset_scale)
         check_initial_scale(initial_scale)
@@ -163,12 +174,13 @@ class SLiSDE(AbstractPathModel):
             latent,
             amplitude=amplitude,
             norm=norm,
+            norm_epsilon=norm_epsilon,
             time_features=time_features,
             causal_conv=causal_conv,
             offset_scale=offset_scale,
             offset_unit=offset_unit,
         )
-        residual = partial(ResidualDriver, latent, noise, norm)
+        residual = partial(ResidualDriver, latent, noise, norm, norm_epsilon)
         coupling = gate if stacking is Stacking.GATED else residual
         self.layers = tuple(layer(key=each) for each in keys[:layers])
         self.couplings = tuple(coupling(key=each) for each in keys[layers:])

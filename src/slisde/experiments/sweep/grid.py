@@ -40,6 +40,7 @@ LATER_KEYS = {
     "model": {
         "reversion": 0.0,
         "multiplicative_scale": 1.0,
+        "norm_epsilon": 1e-6,
         "offset_unit": "step",
         "initial_scale": 1.0,
     },
