@@ -92,3 +92,8 @@ def test_held_out_targets_are_scored_apart(key):
 def test_paths_that_do_not_make_equal_batches_are_refused(key):
     with pytest.raises(ArgumentError, match="`paths` must be a multiple of 32, got 100"):
         estimate(Brownian(1.0), problem(), GRID, 100, key=key)
+
+
+def test_too_few_batches_for_an_error_are_refused(key):
+    with pytest.raises(ArgumentError, match="`batches` must be at least 3, got 2"):
+        estimate(Brownian(1.0), problem(), GRID, 100, batches=2, key=key)

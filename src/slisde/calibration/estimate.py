@@ -22,6 +22,8 @@ from slisde.model.interface import AbstractPathModel
 
 BATCHES = 32
 """Independent batches behind a debiased loss and its standard error."""
+FEWEST_BATCHES = 3
+"""A debiased loss is made of pairs of batches, its error of what is left without one of them."""
 
 PILOT = 1024
 """Paths that tell a hedge how much variance is left."""
@@ -170,7 +172,14 @@ def _in_batches(
     key: PRNGKeyArray,
 ) -> tuple[PerTarget, PerTarget, Float[np.ndarray, "batch target"]]:
     """Return means, variances of single paths, and the means of all batches."""
-    if batches < 3 or paths % batches:
+    if batches < FEWEST_BATCHES:
+        raise ArgumentError(
+            "batches",
+            batches,
+            f"must be at least {FEWEST_BATCHES}",
+            "without one of them there must be a pair left",
+        )
+    if paths % batches:
         raise ArgumentError(
             "paths", paths, f"must be a multiple of {batches}", "the error comes from equal batches"
         )
