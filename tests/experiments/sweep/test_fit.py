@@ -9,9 +9,9 @@ from slisde.experiments.sweep.fit import population_paths
 @pytest.mark.parametrize(
     ("settings", "paths"),
     [
-        (TrainSettings(steps=3, paths=32), 2**16),
-        (TrainSettings(steps=400, paths=256), 2**16),
-        (TrainSettings(steps=500, paths=512), 2**17),
+        (TrainSettings(steps=3, paths=32), 2**17),
+        (TrainSettings(steps=400, paths=256), 2**17),
+        (TrainSettings(steps=800, paths=512), 2**18),
         (TrainSettings(steps=1000, paths=1024), 2**19),
         (TrainSettings(steps=500, paths=512, late_factor=4), 2**18),
     ],

@@ -87,7 +87,7 @@ def test_rows_of_our_own_are_ordered_as_soon_as_there_is_one_to_compare_with():
     (order,) = orders(ours, slice_)
     assert order.startswith(
         "L = 3, from best to worst by population loss: SLiSDE with gentle start, d = 64, SLiCE "
-        "(best SLiSDE ahead of SLiCE by 1.00); by population barrier MAE: "
+        "(best SLiSDE ahead of SLiCE by 1.000); by population barrier MAE: "
     )
     assert "the paper's" not in order
 
@@ -148,11 +148,24 @@ def test_a_table_says_where_its_training_is_not_the_papers():
     assert "the paper's training but for memory = 0.9, straight_through = true;" in note
 
 
+def test_a_table_does_not_say_of_all_rows_what_holds_for_some():
+    ours, other = record("SLiSDE, L = 2", 0, 1e-4), record("SLiCE, L = 2", 0, 1e-4)
+    for each in (ours, other):
+        each["config"]["train"] |= {"memory": "auto", "beta2": 0.999, "whitening": None}
+    ours["config"]["train"] |= {"beta2": 0.98, "whitening": 0.1}
+    for records in ([ours, other], [other, ours]):
+        note = families.toy_quiet(records).notes[0]
+        assert 'training but for memory = "auto", and beta2, whitening in some rows;' in note
+    only = families.toy_quiet([ours]).notes[0]
+    assert 'but for beta2 = 0.98, memory = "auto", whitening = 0.1;' in only
+
+
 @pytest.mark.parametrize(
     ("grid", "benchmark"),
     [
         ("families-toy", families.ON_TOY),
         ("families-toy-ours", families.ON_TOY_OURS),
+        ("families-toy-quiet", families.ON_TOY_QUIET),
         ("families-toy-auto", families.ON_TOY_AUTO),
         ("families-toy-512", families.ON_TOY_LONGER),
         ("families-dax", families.ON_DAX),

@@ -27,6 +27,7 @@ Part = tuple[str, Callable[[Sequence[Record]], Table]]
 SWEEPS = (
     "families-toy",
     "families-toy-ours",
+    "families-toy-quiet",
     "families-toy-auto",
     "families-toy-512",
     "families-toy-fine",
@@ -57,6 +58,7 @@ ENTRIES = {
             ("toy", toy.fits),
             ("families-toy", families.toy),
             ("families-toy-ours", families.toy_ours),
+            ("families-toy-quiet", families.toy_quiet),
             ("families-toy-auto", families.toy_auto),
             ("families-toy-512", families.toy_longer),
             ("families-toy-fine", families.toy_fine),
