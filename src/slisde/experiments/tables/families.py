@@ -22,7 +22,6 @@ from slisde.experiments.tables.table import Cell, Number, Table, mean, over_seed
 WHOSE = ("paper", "ours")
 OURS = "SLiSDE"
 
-
 SAME_STEPS = (
     "Maxima of the true paths are observed at the time steps of the models, so that the true diffusion meets "
     "the targets nearly (`slisde table toy-grid`); the paper's at 2,048."
