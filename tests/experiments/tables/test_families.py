@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slisde.experiments.tables import families, structure
+from slisde.experiments.tables import contests, families, structure
 from slisde.experiments.tables.table import NOT_RUN, Number
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -36,7 +36,7 @@ def record(row: str, seed: int, loss: float, seconds: float = 0.5, parameters: i
 
 def test_a_row_has_the_mean_over_its_seeds_beside_the_paper():
     records = [record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 1, 3e-4)]
-    table = families.toy(records)
+    table = families.table(contests.ON_TOY, records)
     row = next(row for row in table.rows if row[0] == "SLiSDE, L = 2")
     shown = [str(cell) for cell in row]
     assert shown[3:5] == ["0.85 ± 0.17", "2.00 ± 1.00 (2 seeds)"]
@@ -51,7 +51,7 @@ def test_a_row_has_the_mean_over_its_seeds_beside_the_paper():
 def test_the_order_of_the_families_is_said_beside_the_papers():
     losses = {"Neural SDE, L = 2": 3e-4, "SLiCE, L = 2": 1e-4, "SLiSDE, L = 2": 2e-4}
     records = [record(row, 0, loss) for row, loss in losses.items()]
-    notes = families.toy([*records, record("SLiCE, L = 3", 0, 1e-4)]).notes
+    notes = families.table(contests.ON_TOY, [*records, record("SLiCE, L = 3", 0, 1e-4)]).notes
     (order,) = [note for note in notes if "from best to worst" in note]
     assert order == (
         "L = 2, from best to worst by population loss: SLiCE, SLiSDE, Neural SDE (best SLiSDE behind SLiCE by 0.50); "
@@ -64,7 +64,7 @@ def test_a_row_that_the_paper_does_not_have_is_ordered_with_the_others():
     losses = {"Neural SDE, L = 2": 3e-4, "SLiCE, L = 2": 2e-4, "SLiSDE, L = 2": 4e-4}
     added = "SLiSDE, small offsets, L = 2"
     records = [record(row, 0, loss) for row, loss in {**losses, added: 1e-4}.items()]
-    table = families.toy(records)
+    table = families.table(contests.ON_TOY, records)
     (order,) = [note for note in table.notes if "from best to worst" in note]
     assert order.startswith(
         "L = 2, from best to worst by population loss: SLiSDE with small offsets, SLiCE, Neural SDE, SLiSDE "
@@ -81,7 +81,11 @@ def test_rows_of_our_own_are_ordered_as_soon_as_there_is_one_to_compare_with():
     slice_ = record("SLiCE, L = 3", 0, 3e-4)
 
     def orders(*records):
-        return [note for note in families.toy_longer(records).notes if "from best to worst" in note]
+        return [
+            note
+            for note in families.table(contests.ON_TOY_LONGER, records).notes
+            if "from best to worst" in note
+        ]
 
     assert not orders(slice_)
     (order,) = orders(ours, slice_)
@@ -93,9 +97,13 @@ def test_rows_of_our_own_are_ordered_as_soon_as_there_is_one_to_compare_with():
 
 
 def test_barrier_errors_are_shown_with_the_noise_of_their_paths():
-    note = next(n for n in families.toy([record("SLiCE, L = 3", 0, 1e-4)]).notes if "noise of" in n)
+    note = next(
+        n
+        for n in families.table(contests.ON_TOY, [record("SLiCE, L = 3", 0, 1e-4)]).notes
+        if "noise of" in n
+    )
     assert "happens 20% of the time has a standard error of 0.62 with 4,096" in note
-    assert not any("noise of its own" in n for n in families.toy([]).notes)
+    assert not any("noise of its own" in n for n in families.table(contests.ON_TOY, []).notes)
 
 
 def test_a_lead_has_the_standard_error_of_a_difference():
@@ -107,7 +115,11 @@ def test_a_lead_has_the_standard_error_of_a_difference():
     records = [
         record(row, seed, loss) for row, pair in losses.items() for seed, loss in enumerate(pair)
     ]
-    (order,) = [note for note in families.toy(records).notes if "from best to worst" in note]
+    (order,) = [
+        note
+        for note in families.table(contests.ON_TOY, records).notes
+        if "from best to worst" in note
+    ]
     assert (
         "(best SLiSDE ahead of SLiCE by 2.00 ± 1.12)" in order
     )  # √(1² + 0.5²), half losses of 2 and 6
@@ -116,7 +128,7 @@ def test_a_lead_has_the_standard_error_of_a_difference():
 def test_fits_that_failed_are_counted_and_shown():
     lost = {**record("SLiCE, L = 3", 0, 1.0), "error": "training diverged"}
     del lost["metrics"], lost["parameters"], lost["seconds_per_step"]
-    table = families.spx([lost, record("SLiSDE, L = 2", 0, 1e-4)])
+    table = families.table(contests.ON_SPX, [lost, record("SLiSDE, L = 2", 0, 1e-4)])
     row = next(row for row in table.rows if row[0] == "SLiCE, L = 3")
     assert row[4] == "failed to train"
     assert "1 fits failed to train" in table.notes[0]
@@ -143,8 +155,8 @@ def test_ablations_are_ratios_to_the_reference(make, row):
 def test_a_table_says_where_its_training_is_not_the_papers():
     plain, ours = record("SLiSDE, L = 2", 0, 1e-4), record("SLiSDE, L = 2", 0, 1e-4)
     ours["config"]["train"] |= {"memory": 0.9, "straight_through": True, "ema": None, "seed": 3}
-    assert "otherwise the paper's training;" in families.toy([plain]).notes[0]
-    note = families.toy_ours([ours]).notes[0]
+    assert "otherwise the paper's training;" in families.table(contests.ON_TOY, [plain]).notes[0]
+    note = families.table(contests.ON_TOY_OURS, [ours]).notes[0]
     assert "the paper's training but for memory = 0.9, straight_through = true;" in note
 
 
@@ -154,24 +166,25 @@ def test_a_table_does_not_say_of_all_rows_what_holds_for_some():
         each["config"]["train"] |= {"memory": "auto", "beta2": 0.999, "whitening": None}
     ours["config"]["train"] |= {"beta2": 0.98, "whitening": 0.1}
     for records in ([ours, other], [other, ours]):
-        note = families.toy_quiet(records).notes[0]
+        note = families.table(contests.ON_TOY_QUIET, records).notes[0]
         assert 'training but for memory = "auto", and beta2, whitening in some rows;' in note
-    only = families.toy_quiet([ours]).notes[0]
+    only = families.table(contests.ON_TOY_QUIET, [ours]).notes[0]
     assert 'but for beta2 = 0.98, memory = "auto", whitening = 0.1;' in only
 
 
 @pytest.mark.parametrize(
-    ("grid", "benchmark"),
+    ("grid", "contest"),
     [
-        ("families-toy", families.ON_TOY),
-        ("families-toy-ours", families.ON_TOY_OURS),
-        ("families-toy-quiet", families.ON_TOY_QUIET),
-        ("families-toy-auto", families.ON_TOY_AUTO),
-        ("families-toy-512", families.ON_TOY_LONGER),
-        ("families-dax", families.ON_DAX),
-        ("families-spx", families.ON_SPX),
+        ("families-toy", contests.ON_TOY),
+        ("families-toy-ours", contests.ON_TOY_OURS),
+        ("families-toy-quiet", contests.ON_TOY_QUIET),
+        ("families-toy-quiet-512", contests.ON_TOY_QUIET_LONGER),
+        ("families-toy-auto", contests.ON_TOY_AUTO),
+        ("families-toy-512", contests.ON_TOY_LONGER),
+        ("families-dax", contests.ON_DAX),
+        ("families-spx", contests.ON_SPX),
     ],
 )
-def test_every_row_of_a_table_is_one_of_its_grid(grid, benchmark):
+def test_every_row_of_a_table_is_one_of_its_grid(grid, contest):
     rows = tomllib.loads((CONFIGS / f"{grid}.toml").read_text(encoding="utf-8"))["rows"]
-    assert sorted(row["name"] for row in rows) == sorted(benchmark.rows)
+    assert sorted(row["name"] for row in rows) == sorted(contest.rows)

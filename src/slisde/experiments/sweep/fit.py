@@ -21,7 +21,7 @@ from slisde.experiments.sweep.task import Report
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel, parameter_count
 
-FEWEST_PATHS = 2**17
+FEWEST_PATHS = 2**18
 """Behind the scores of a population, however short the training."""
 BATCH = 2048
 

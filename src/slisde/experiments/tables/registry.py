@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -10,6 +11,7 @@ from slisde.errors import SlisdeError, StorageError
 from slisde.experiments.record import Record, read
 from slisde.experiments.tables import (
     complexity,
+    contests,
     families,
     rare,
     readouts,
@@ -28,6 +30,7 @@ SWEEPS = (
     "families-toy",
     "families-toy-ours",
     "families-toy-quiet",
+    "families-toy-quiet-512",
     "families-toy-auto",
     "families-toy-512",
     "families-toy-fine",
@@ -36,6 +39,10 @@ SWEEPS = (
     "ablation",
 )
 """Records that `slisde sweep` makes from a grid of that name; `benchmarks/` has a program for others."""
+
+
+def _families(sweep: str, contest: contests.Contest) -> Part:
+    return sweep, partial(families.table, contest)
 
 
 @dataclass(frozen=True)
@@ -56,19 +63,24 @@ ENTRIES = {
         "SLiSDE and the baselines on TOY beside tab:toy3-vanilla",
         [
             ("toy", toy.fits),
-            ("families-toy", families.toy),
-            ("families-toy-ours", families.toy_ours),
-            ("families-toy-quiet", families.toy_quiet),
-            ("families-toy-auto", families.toy_auto),
-            ("families-toy-512", families.toy_longer),
-            ("families-toy-fine", families.toy_fine),
+            _families("families-toy", contests.ON_TOY),
+            _families("families-toy-ours", contests.ON_TOY_OURS),
+            _families("families-toy-quiet", contests.ON_TOY_QUIET),
+            _families("families-toy-quiet-512", contests.ON_TOY_QUIET_LONGER),
+            _families("families-toy-auto", contests.ON_TOY_AUTO),
+            _families("families-toy-512", contests.ON_TOY_LONGER),
+            _families("families-toy-fine", contests.ON_FINE_TOY),
         ],
     ),
     "toy-grid": Entry("TOY's own diffusion on coarse grids", [("toy_grid", toy_grid.true_system)]),
     "toy-ablation": Entry("what helps in training, on TOY", [("toy", toy.ablation)]),
     "recovery": Entry("distances to TOY's true law beside tab:abl-dist", [("toy", toy.recovery)]),
-    "dax": Entry("all families on DAX beside tab:dax3-main", [("families-dax", families.dax)]),
-    "spx": Entry("all families on SPX beside tab:spx-full", [("families-spx", families.spx)]),
+    "dax": Entry(
+        "all families on DAX beside tab:dax3-main", [_families("families-dax", contests.ON_DAX)]
+    ),
+    "spx": Entry(
+        "all families on SPX beside tab:spx-full", [_families("families-spx", contests.ON_SPX)]
+    ),
     "ablation-noise": Entry(
         "noise types on DAX beside tab:abl-structure", [("ablation", structure.noise)]
     ),

@@ -5,7 +5,8 @@ from statistics import fmean
 
 from slisde.experiments.record import Record
 from slisde.experiments.tables.choice import matching
-from slisde.experiments.tables.families import POPULATION, QUOTED_ONLY, SURFACE
+from slisde.experiments.tables.contests import QUOTED_ONLY
+from slisde.experiments.tables.metric import POPULATION, SURFACE
 from slisde.experiments.tables.protocol import sweep_protocol
 from slisde.experiments.tables.table import NOT_RUN, Cell, Number, Table
 
