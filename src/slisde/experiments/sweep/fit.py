@@ -21,8 +21,10 @@ from slisde.experiments.sweep.task import Report
 from slisde.functionals.problem import Problem
 from slisde.model.interface import AbstractPathModel, parameter_count
 
-FEWEST_PATHS = 2**18
-"""Behind the scores of a population, however short the training."""
+FEWEST_PATHS, MOST_PATHS = 2**17, 2**20
+"""Behind the scores of a population, however short or long the training."""
+OVER_SEEN = 4
+"""Paths of a score for every path of the training: the noise of the score is half of what no training can know."""
 BATCH = 2048
 
 
@@ -57,9 +59,9 @@ def fit_and_score(config: Config, problem: Problem, report: Report) -> dict[str,
 
 
 def population_paths(settings: TrainSettings) -> int:
-    """Return how many paths score a fit: about as many as it saw, or their noise would hide its errors."""
+    """Return how many paths score a fit, a power of two: several times what it saw, as long as that is affordable."""
     seen = sum(map(settings.paths_at, range(settings.steps)))
-    return max(FEWEST_PATHS, 2 ** (seen.bit_length() - 1))
+    return min(max(FEWEST_PATHS, OVER_SEEN * 2 ** seen.bit_length()), MOST_PATHS)
 
 
 def _metrics(job: Job, model: AbstractPathModel) -> dict[str, Any]:
