@@ -41,7 +41,8 @@ FILTERED = (
 QUIET = (
     "The training and the start of SLiSDE were chosen by fits of SLiSDE with seeds 10 to 12; the gentle rows were added, by fits of "
     "two layers, when two seeds of the calm ones were known. SLiCE has the same beta2 and whitening; the Neural SDE has neither, "
-    "since each harmed a fit of it. The cells of the baselines are the paper's, apart from the rows with a narrow start."
+    "since each harmed a fit of it. The cells of the baselines are the paper's, apart from the rows with a narrow start. SLiCE and "
+    "the calm rows have two seeds more, added when three were known, since these did not tell the two apart."
 )
 LONGER_QUIET = (
     "One cell of each family with the training it has in the table of quiet training, which was made first: of the Neural SDE "
