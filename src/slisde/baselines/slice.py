@@ -1,8 +1,7 @@
 """SLiCE: residual blocks of structured linear CDEs, driven by Brownian motion (paper: ssec:residual-stacking).
 
 The linear CDE y[i] = (I + A(ΔX[i])) y[i−1] + B(ΔX[i]) is the Euler step of a linear layer whose noise
-is the increment of the hidden path, so it runs on the same engine as SLiSDE. Where the paper is silent, a block has a learned
-start and the embedding a random bias: with both, the published parameter count is met.
+is the increment of the hidden path, so it runs on the same engine as SLiSDE.
 """
 
 import equinox as eqx
